@@ -12,7 +12,7 @@ import { responsesFormat } from '../../src/formats/responses/responses-format.ts
 import { readAnswerEvents } from '../../src/codecs/chat/read-events.ts'
 import { anthropicFormat } from '../../src/upstream/anthropic/anthropic-format.ts'
 import { prepareParts } from '../../src/upstream/prepare-parts.ts'
-import { StreamedCitations, clampCitations } from '../../src/upstream/response/citations.ts'
+import { StreamedCitations, clampCitations } from '../../src/codecs/chat/clamp-citations.ts'
 import { responsesFormat as responsesUpstream } from '../../src/upstream/responses/responses-format.ts'
 import type { UpstreamFormat } from '../../src/upstream/upstream-format.ts'
 import { measureGrowth } from '../support/cpu-growth.ts'

@@ -5,10 +5,11 @@ import type { AnswerEncoder } from '../../src/exchange/api-format/api-format.ts'
 import { isRecord } from '../../src/exchange/request/chat-request.ts'
 import { readAnswerEvents } from '../../src/codecs/chat/read-events.ts'
 import { toCompletionResult } from '../../src/upstream/response/buffered-completion.ts'
-import { ClientEvents } from '../../src/upstream/response/client-events.ts'
-import { StreamAggregator } from '../../src/upstream/response/stream-aggregator.ts'
+import { ClientEvents } from '../../src/codecs/chat/client-events.ts'
+import { StreamAggregator } from '../../src/codecs/chat/stream-aggregator.ts'
 import { StreamReader } from '../../src/upstream/response/stream-reader.ts'
-import type { AnswerSink } from '../../src/upstream/response/stream-reader.ts'
+import type { AnswerSink } from '../../src/codecs/answer-sink.ts'
+import { toPublicUsage } from '../../src/upstream/response/usage.ts'
 import { parseDocument } from '../../src/upstream/response/validate-completion.ts'
 import { CompletionAnswer } from '../../src/upstream/response/whole-answer.ts'
 import type { VendorAnswer } from './vendor.ts'
@@ -53,7 +54,7 @@ export function readForwarded(stream: readonly object[], usage: VendorAnswer['us
   }
   const events = new ClientEvents({ allowlist, context, includeUsage: true, onEvent: null, encoder })
   const reader = readStream(stream, usage, events)
-  events.buildTrailer(reader.getUsage(), reader.report)
+  events.buildTrailer(toPublicUsage(reader.report, reader.getUsage()))
   return { events: joinPieces(pushed), usage: reader.getUsage(), told: findTold(pushed) }
 }
 

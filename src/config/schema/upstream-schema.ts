@@ -38,7 +38,7 @@ export const upstreamSchema = z.strictObject({
    * streams; members who request none and disconnect pay for the whole response. Several choices are always requested as the member asked.
    */
   streams: z.union([z.boolean(), z.literal('auto')]).default('auto'),
-  /** Additional response fields that members may see (`src/upstream/response/response-filter.ts` lists the usual ones). */
+  /** Additional response fields that members may see (`src/codecs/chat/response-filter.ts` lists the usual ones). */
   passResponseFields: z.array(z.string().min(1)).default([]),
   /** Allows plain HTTP to a public address, which sends keys and prompts in the clear. */
   allowPlaintext: z.boolean().default(false),

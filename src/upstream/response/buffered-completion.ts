@@ -4,10 +4,10 @@ import { zeroUsage } from '../../exchange/exchange.ts'
 import type { CallResult, Usage } from '../../exchange/exchange.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
 import { jsonHeaders } from '../../exchange/response-headers.ts'
-import { clampCompletionCitations } from './citations.ts'
-import { ClientEvents } from './client-events.ts'
-import { needsNoFilter, filterResponse } from './response-filter.ts'
-import type { FieldAllowlist } from './response-filter.ts'
+import { clampCompletionCitations } from '../../codecs/chat/clamp-citations.ts'
+import { ClientEvents } from '../../codecs/chat/client-events.ts'
+import { needsNoFilter, filterResponse } from '../../codecs/chat/response-filter.ts'
+import type { FieldAllowlist } from '../../codecs/chat/response-filter.ts'
 import { inBandFailure } from './validate-completion.ts'
 import { reconcileUsage, OutputCounter, toPublicUsage, parseUsage } from './usage.ts'
 import type { UsageBounds } from './usage.ts'
@@ -54,7 +54,10 @@ export function toSingleChunkResult(
   if (options.isWrongType === true) throw inBandFailure('not_sse', completion.upstreamHost)
   const { allowlist, context } = completion
   const events = new ClientEvents({ ...options, allowlist, context })
-  return { usage, final: { kind: 'trailer', frames: completion.answer.writeTo(events) + events.buildTrailer(usage, report) } }
+  return {
+    usage,
+    final: { kind: 'trailer', frames: completion.answer.writeTo(events) + events.buildTrailer(toPublicUsage(report, usage)) },
+  }
 }
 
 function toPublicCompletion({ answer, allowlist }: BufferedCompletion): Record<string, unknown> {

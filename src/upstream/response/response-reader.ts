@@ -14,18 +14,18 @@ import {
   hasTooManyValues,
   maxChatDocumentBytes,
 } from '../../codecs/answer-bounds.ts'
-import { StreamAggregator } from './stream-aggregator.ts'
+import { StreamAggregator } from '../../codecs/chat/stream-aggregator.ts'
 import { BoundedBody } from '../bounded-body.ts'
 import type { BufferedCompletion } from './buffered-completion.ts'
-import { ClientEvents } from './client-events.ts'
+import { ClientEvents } from '../../codecs/chat/client-events.ts'
 import type { PromptRatios } from '../target/prompt-ratios.ts'
 import type { TargetCapabilities } from '../target/target-capabilities.ts'
 import type { ResponseMode } from './response-mode.ts'
 import { looksLikeEventStream } from './sse.ts'
 import { StreamReader } from './stream-reader.ts'
-import type { AnswerSink } from './stream-reader.ts'
+import type { AnswerSink } from '../../codecs/answer-sink.ts'
 import { parseDocument, inBandFailure } from './validate-completion.ts'
-import { parseUsage } from './usage.ts'
+import { parseUsage, toPublicUsage } from './usage.ts'
 import { CompletionAnswer, DecodedAnswer } from './whole-answer.ts'
 import type { WholeAnswer } from './whole-answer.ts'
 import type { Upstream } from '../target/upstreams.ts'
@@ -208,7 +208,8 @@ function createForwardingOutput<Result>(
   })
   return {
     sink: events,
-    finish: ({ usage, report }) => streamed({ usage, final: { kind: 'trailer', frames: events.buildTrailer(usage, report) } }),
+    finish: ({ usage, report }) =>
+      streamed({ usage, final: { kind: 'trailer', frames: events.buildTrailer(toPublicUsage(report, usage)) } }),
   }
 }
 

@@ -11,11 +11,11 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { Usage } from '../../exchange/exchange.ts'
 import type { UpstreamFailure } from '../../exchange/upstream-failure.ts'
-import { ChunkTemplateMatcher } from './chunk-template.ts'
-import type { TemplateSink } from './chunk-template.ts'
+import { ChunkTemplateMatcher } from '../../codecs/chat/chunk-template.ts'
 import { EventSplitter } from './sse.ts'
 import { isOutput } from '../../conversation/answer-event.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
+import type { AnswerSink } from '../../codecs/answer-sink.ts'
 import type { AnswerDecoder, DecodedEvent } from '../../codecs/answer-decoder.ts'
 import { AnswerRepair } from '../../codecs/chat/answer-repair.ts'
 import { AnswerTooLargeError, checkEventValues, maxChoices, TooManyCallsError } from '../../codecs/answer-bounds.ts'
@@ -40,14 +40,6 @@ interface StreamReaderOptions {
    * it has been sent. Chunks without output are then held until output or a report arrives.
    */
   readonly isEmptyFailure?: () => boolean
-}
-
-/** Receives the answer, in one of two forms; returns the frames to forward. */
-export interface AnswerSink extends TemplateSink {
-  /** A chunk of a chat completion, with a list of choices. */
-  consume(chunk: Record<string, unknown>): string
-  /** What an upstream of another API answers, without its usage. */
-  push(events: readonly AnswerEvent[]): string
 }
 
 export class StreamReader {
@@ -255,7 +247,8 @@ export class StreamReader {
     this.#eventCount++
     const { choices } = sent
     if (Array.isArray(choices)) for (const choice of choices as unknown[]) this.#checkChoice(choice)
-    this.#recordUsage(findUsageReport(sent))
+    const report = findUsageReport(sent)
+    this.#recordUsage(report)
     // A ping, a note or an error under an unknown name: not part of the response, and not for the client.
     if (!Array.isArray(choices)) return ''
     const chunk = this.#repair.repairChunk(sent)
@@ -263,7 +256,8 @@ export class StreamReader {
     const { sink } = this.#options
     const isHeld = this.#held !== null && choices.every(isWithoutOutput)
     const frames = isHeld ? this.#pass(false, () => sink.consume(chunk)) : this.#releaseHeld() + sink.consume(chunk)
-    if (this.#held === null) this.#template.learn(sent, text, sink, (probe) => this.#repair.repairChunk(probe))
+    if (report !== null) this.#template.forget()
+    else if (this.#held === null) this.#template.learn(sent, text, sink, (probe) => this.#repair.repairChunk(probe))
     return frames
   }
 

@@ -5,10 +5,10 @@ import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format
 import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
 import { parseFinishReason } from '../../../src/codecs/chat/finish-reason.ts'
 import type { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
-import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
-import { StreamAggregator } from '../../../src/upstream/response/stream-aggregator.ts'
+import { ClientEvents } from '../../../src/codecs/chat/client-events.ts'
+import { StreamAggregator } from '../../../src/codecs/chat/stream-aggregator.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
-import type { AnswerSink } from '../../../src/upstream/response/stream-reader.ts'
+import type { AnswerSink } from '../../../src/codecs/answer-sink.ts'
 import {
   createEncoder as createMessagesEncoder,
   parseEvents as parseMessageEvents,
@@ -81,7 +81,7 @@ function streamIn(encoder: AnswerEncoder, chunks: readonly object[]): string {
     onEvent: null,
     encoder,
   })
-  return encoder.start() + read(chunks, sink) + sink.buildTrailer({ inputTokens: 10, outputTokens: 5, estimated: false }, null)
+  return encoder.start() + read(chunks, sink) + sink.buildTrailer({ prompt_tokens: 10, completion_tokens: 5 })
 }
 
 /** The message that a client puts together from the events. */

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { AnswerEncoder, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { MessageDecoder } from '../../../src/codecs/messages/message-decoder.ts'
-import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
+import { ClientEvents } from '../../../src/codecs/chat/client-events.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
 import { GenerateDecoder } from '../../../src/codecs/gemini/generate-decoder.ts'
 import { ResponseDecoder } from '../../../src/codecs/responses/response-decoder.ts'

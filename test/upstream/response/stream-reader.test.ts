@@ -3,7 +3,8 @@ import t from 'tap'
 import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
 import { MessageDecoder } from '../../../src/codecs/messages/message-decoder.ts'
 import { ResponseDecoder } from '../../../src/codecs/responses/response-decoder.ts'
-import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
+import { ClientEvents } from '../../../src/codecs/chat/client-events.ts'
+import { toPublicUsage } from '../../../src/upstream/response/usage.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
 
 const chunk = (delta: object, finish: string | null = null, more: object = {}) => ({
@@ -55,7 +56,7 @@ function read(text: string, { includeUsage = false, size, onEvent, productId = '
   for (let at = 0; at < bytes.length && !reader.isDone; at += size ?? bytes.length)
     seen += reader.push(bytes.subarray(at, at + (size ?? bytes.length)))
   if (!reader.isDone) seen += reader.end()
-  seen += frames.buildTrailer(reader.getUsage(), reader.report)
+  seen += frames.buildTrailer(toPublicUsage(reader.report, reader.getUsage()))
   return { seen, usage: reader.getUsage(), chunks: chunksOf(seen), isCutOff: reader.isCutOff }
 }
 

@@ -3,19 +3,17 @@
  * becomes the product's; the usage chunk is held until the end.
  */
 import type { AnswerEncoder } from '../../exchange/api-format/api-format.ts'
-import type { AnswerEvent } from '../../conversation/answer-event.ts'
-import { ChatEncoder } from '../../codecs/chat/chat-encoder.ts'
-import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'
-import type { Usage } from '../../exchange/exchange.ts'
+import type { AnswerEvent, AnswerUsage } from '../../conversation/answer-event.ts'
+import { ChatEncoder } from './chat-encoder.ts'
+import type { ChatAnswerContext } from './chat-encoder.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { doneEvent } from '../../exchange/response-headers.ts'
-import { readAnswerEvents } from '../../codecs/chat/read-events.ts'
-import { StreamedCitations } from './citations.ts'
+import { readAnswerEvents } from './read-events.ts'
+import { StreamedCitations } from './clamp-citations.ts'
 import { needsNoFilter, hasContentFields, filterResponse } from './response-filter.ts'
 import type { FieldAllowlist } from './response-filter.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
-import type { AnswerSink } from './stream-reader.ts'
-import { toPublicUsage } from './usage.ts'
+import type { AnswerSink } from '../answer-sink.ts'
 
 interface ClientEventsOptions {
   readonly allowlist: FieldAllowlist
@@ -99,11 +97,11 @@ export class ClientEvents implements AnswerSink {
   }
 
   /** The last frames: usage if it was requested, then the end. */
-  buildTrailer(usage: Usage, report: Record<string, unknown> | null): string {
+  buildTrailer(usage: AnswerUsage): string {
     const { encoder, includeUsage } = this.#options
-    if (encoder !== undefined) return encoder.push([{ kind: 'usage', usage: toPublicUsage(report, usage) }]) + encoder.end()
+    if (encoder !== undefined) return encoder.push([{ kind: 'usage', usage }]) + encoder.end()
     if (!includeUsage) return doneEvent
-    return `data: ${JSON.stringify({ ...this.#head, choices: [], usage: toPublicUsage(report, usage) })}\n\n${doneEvent}`
+    return `data: ${JSON.stringify({ ...this.#head, choices: [], usage })}\n\n${doneEvent}`
   }
 
   #write(chunk: Record<string, unknown>): string {

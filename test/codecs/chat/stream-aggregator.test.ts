@@ -1,7 +1,7 @@
 /** Aggregates a whole response from streams of each family of upstreams. */
 import t from 'tap'
 import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
-import { StreamAggregator } from '../../../src/upstream/response/stream-aggregator.ts'
+import { StreamAggregator } from '../../../src/codecs/chat/stream-aggregator.ts'
 
 const chunk = (delta: object | null, more: object = {}, choice: object = {}) => ({
   id: 'c1',

@@ -11,7 +11,7 @@ import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { LearnedTemplate, TextField } from './chunk-template.ts'
 import { copyValue, DeltaMerger } from './delta-merger.ts'
-import type { AnswerSink } from './stream-reader.ts'
+import type { AnswerSink } from '../answer-sink.ts'
 
 type Fields = Record<string, unknown>
 

@@ -1,6 +1,5 @@
 /** Skips JSON.parse for stream chunks that equal the previous one except for one string value. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import { findUsageReport } from './usage.ts'
 import { findStringEnd, parseJson } from '../../system/parse-json.ts'
 
 type Fields = Record<string, unknown>
@@ -62,8 +61,13 @@ export class ChunkTemplateMatcher {
     return { value, escaped }
   }
 
+  /** Takes the ordinary path for the next chunk. */
+  forget(): void {
+    this.#template = null
+  }
+
   /**
-   * Learns from a chunk that took the ordinary path, as the upstream sent it. Only the previous chunk counts: a chunk in between may have changed
+   * Learns from a chunk that took the ordinary path, as the upstream sent it, and that reports no usage. Only the previous chunk counts: a chunk in between may have changed
    * the sink's state.
    * @param repair what the sink receives of a chunk
    */
@@ -117,12 +121,12 @@ export function decodeJsonString(jsonText: string): string | null {
 // oxlint-disable-next-line no-control-regex -- JSON forbids them in strings
 const plainStringPattern = /^[^"\\\u0000-\u001F]*$/
 
-/** The text of a chunk that holds nothing else: one choice, not its last chunk, no usage, and no other field that would be merged. */
+/** The text of a chunk that holds nothing else: one choice, not its last chunk, and no other field that would be merged. */
 function findOnlyText(
   chunk: Record<string, unknown>,
 ): { readonly index: number; readonly field: TextField; readonly value: string } | null {
   const { choices } = chunk
-  if (!Array.isArray(choices) || choices.length !== 1 || findUsageReport(chunk) !== null) return null
+  if (!Array.isArray(choices) || choices.length !== 1) return null
   const [choice] = choices as unknown[]
   if (!isRecord(choice) || !isRecord(choice['delta'])) return null
   const { delta, index = 0, finish_reason: finish, logprobs = null, message } = choice

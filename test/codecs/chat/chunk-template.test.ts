@@ -2,9 +2,9 @@
 import { isStringOneByteRepresentation } from 'node:v8'
 import t from 'tap'
 import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
-import { StreamAggregator } from '../../../src/upstream/response/stream-aggregator.ts'
-import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
-import { learnTemplate, decodeJsonString, matchTemplate } from '../../../src/upstream/response/chunk-template.ts'
+import { StreamAggregator } from '../../../src/codecs/chat/stream-aggregator.ts'
+import { ClientEvents } from '../../../src/codecs/chat/client-events.ts'
+import { learnTemplate, decodeJsonString, matchTemplate } from '../../../src/codecs/chat/chunk-template.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
 
 const chunk = (delta: object, choice: object = {}, more: object = {}): Record<string, unknown> => ({
@@ -44,7 +44,6 @@ t.test('does not match a chunk that holds more than text, nor learn from it', as
     ['its end', chunk({ content: 'word' }, { finish_reason: 'stop' })],
     ['another choice', chunk({ content: 'word' }, { index: 1 })],
     ['two choices', { ...chunk({}), choices: [0, 1].map((index) => ({ index, delta: { content: 'word' } })) }],
-    ['a report', chunk({ content: 'word' }, {}, { usage: { prompt_tokens: 1, completion_tokens: 2 } })],
     ['probabilities', chunk({ content: 'word' }, { logprobs: { content: [{ token: 'word' }] } })],
     ['a call', chunk({ content: 'word', tool_calls: [{ index: 0, function: { arguments: 'word' } }] })],
     ['a citation', chunk({ content: 'word', annotations: [{ type: 'url_citation' }] })],
@@ -135,6 +134,9 @@ t.test('parses one chunk per kind, and gives up where none matches', async (t) =
   Object.assign(heard, { parsed: 0, expected: 0, alike: 0 })
   new StreamReader(counting()).push(events(50, (nth) => ({ obfuscation: 'x'.repeat(nth + 1) })))
   t.same(heard, { parsed: 50, expected: 4, alike: 0 })
+  Object.assign(heard, { parsed: 0, expected: 0, alike: 0 })
+  new StreamReader(counting()).push(events(50, () => ({ usage: { prompt_tokens: 1, completion_tokens: 2 } })))
+  t.same(heard, { parsed: 50, expected: 0, alike: 0 }, 'each report of usage is read')
 })
 
 t.test('accepts a citation into text of templated chunks', async (t) => {

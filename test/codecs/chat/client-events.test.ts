@@ -1,6 +1,6 @@
 /** What a member receives of a stream whose upstream hides something in it. */
 import t from 'tap'
-import { ClientEvents } from '../../../src/upstream/response/client-events.ts'
+import { ClientEvents } from '../../../src/codecs/chat/client-events.ts'
 import { StreamReader } from '../../../src/upstream/response/stream-reader.ts'
 import { parseObject } from '../../../src/upstream/response/validate-completion.ts'
 

@@ -1,7 +1,13 @@
 /** Encodes an answer: chunks of a chat completion become items and events, a whole completion becomes a response object. */
 import type { AnswerContext, AnswerEncoder, FailedExchange, JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../../errors.ts'
-import type { AnswerEvent, HostedSearchStep, ReasoningField, SearchSource, SignedReasoning } from '../../conversation/answer-event.ts'
+import type {
+  AnswerEvent,
+  HostedSearchStep,
+  ReasoningField,
+  SearchSource,
+  SignedReasoning,
+} from '../../conversation/answer-event.ts'
 import { findCitations } from '../shared/find-citations.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { sealReasoning } from '../shared/sealed-reasoning.ts'

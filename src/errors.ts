@@ -273,6 +273,14 @@ export const errorCatalog = {
     en: 'This boost is not available right now.',
     zh: '当前无法领取该加油包。',
   },
+  code_unusable: {
+    status: 409,
+    stage: 'membership',
+    type: 'invalid_request_error',
+    actions: ['fix_request', 'contact_operator'],
+    en: 'This code cannot be redeemed.',
+    zh: '该兑换码无法兑换。',
+  },
 } as const satisfies Record<string, CatalogEntry>
 
 export type ErrorCode = keyof typeof errorCatalog

@@ -8,6 +8,7 @@ import * as images from './images.ts'
 import * as devices from './membership/devices.ts'
 import * as keys from './membership/keys.ts'
 import * as plans from './membership/plans.ts'
+import * as redeemCodes from './membership/redeem-codes.ts'
 import * as sessions from './membership/sessions.ts'
 import * as signIn from './membership/sign-in.ts'
 import * as keyUsage from './usage.ts'
@@ -30,7 +31,7 @@ export const endpointsByArea = {
   'Device login': collectEndpoints(devices),
   Keys: collectEndpoints(keys),
   'Usage and boosts': [...collectEndpoints(keyUsage), ...collectEndpoints(usage), ...collectEndpoints(usageAlerts)],
-  Plans: collectEndpoints(plans),
+  Plans: [...collectEndpoints(plans), ...collectEndpoints(redeemCodes)],
   'Programs that sign in': collectEndpoints(connect),
   Operations: [...collectEndpoints(operations), ...collectEndpoints(diagnostics)],
 } as const satisfies Record<string, readonly NamedEndpoint[]>

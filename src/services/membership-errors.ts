@@ -2,6 +2,8 @@
 import { passwordLengthBounds } from '../domain/identity/passwords/password.ts'
 import type { SignUpRefusal } from '../domain/identity/sign-up.ts'
 import type { SignInCodeResult, SignInResult } from '../domain/services/sign-in-service.ts'
+import type { CodeRefusal } from '../domain/billing/redeem-code.ts'
+import type { CodeAnswer, CodeOutcome } from '../domain/services/redeem-code-service.ts'
 import { GatewayError, invalidRequest } from '../errors.ts'
 import type { Services } from './services.ts'
 
@@ -139,3 +141,39 @@ function createSignUpRefusedError(why: SignUpRefusal, { allowedDomains }: SignIn
         : { en: `Signing up requires an email address at: ${domains}.`, zh: `仅限以下域名的邮箱注册：${domains}。` },
   })
 }
+/** @throws GatewayError at the field `code` where the code gives nothing */
+export function requireCodeOutcome(answer: CodeAnswer): CodeOutcome {
+  if (answer.kind === 'good') return answer.outcome
+  throw createCodeError(answer.kind === 'refused' ? answer.reason : answer.kind)
+}
+
+/** A typing error is told from a wrong code. */
+function createCodeError(reason: CodeRefusal | 'malformed' | 'mistyped'): GatewayError {
+  const message = codeRefusals[reason]
+  return reason === 'malformed' || reason === 'mistyped'
+    ? new GatewayError('invalid_request', { param: 'code', message })
+    : new GatewayError('code_unusable', { param: 'code', message })
+}
+
+const codeRefusals = {
+  malformed: {
+    en: 'A code has twenty letters and digits, such as 4F7QK-9B2MD-….',
+    zh: '兑换码由 20 个字母和数字组成，例如 4F7QK-9B2MD-…。',
+  },
+  mistyped: {
+    en: 'There is a typing error in this code: one character is wrong, or two have changed places.',
+    zh: '兑换码输入有误：某个字符不正确，或有两个字符顺序颠倒。',
+  },
+  unknown: { en: 'There is no such code.', zh: '没有这个兑换码。' },
+  revoked: { en: 'This code has been revoked by the operator.', zh: '该兑换码已被运营方作废。' },
+  expired: { en: 'This code has expired.', zh: '该兑换码已过期。' },
+  used_up: { en: 'This code has been redeemed already.', zh: '该兑换码已被兑换。' },
+  redeemed_before: {
+    en: 'Your account has redeemed this code already; nothing is redeemed twice.',
+    zh: '你的账户已兑换过该兑换码，不会重复兑换。',
+  },
+  never_begins: {
+    en: 'Your plan gives as much already and has no end, so this code would give you nothing. It stays good.',
+    zh: '你当前的套餐不低于该兑换码且没有到期时间，兑换不会带来任何权益。该兑换码仍然有效。',
+  },
+} as const satisfies Readonly<Record<CodeRefusal | 'malformed' | 'mistyped', { readonly en: string; readonly zh: string }>>

@@ -21,6 +21,8 @@ export const auditEvents = [
   'app_approved',
   'app_denied',
   'plan_changed',
+  'code_redeemed',
+  'codes_revoked',
   'account_disabled',
   'account_enabled',
   'account_deleted',

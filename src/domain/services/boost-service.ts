@@ -100,7 +100,7 @@ export class BoostService {
     const { pool, credits, days } = rules.checkin
     const id = this.#getCheckinId(account, calendar.getPeriods(at).day.start)
     const claim: BoostClaim = { id, account: account.id, kind: 'checkin', pool, credits, at, expiresAt: at + days * dayMs }
-    return (await boosts.recordClaim(claim)) ? this.#deliver(claim) : undefined
+    return (await boosts.recordClaim(claim)) ? this.deliver(claim) : undefined
   }
 
   /** One per person while there are any; undefined otherwise. */
@@ -113,7 +113,7 @@ export class BoostService {
     const { id: rushId, pool, credits, packMs } = rush
     const id = this.#getRushId(account, rushId)
     const claim: BoostClaim = { id, account: account.id, kind: 'rush', pool, credits, at, expiresAt: at + packMs }
-    return (await boosts.claimRushPack(claim, rushId)) ? this.#deliver(claim) : undefined
+    return (await boosts.claimRushPack(claim, rushId)) ? this.deliver(claim) : undefined
   }
 
   /** Pays both sides of each invitation whose invited account has had its first charged turn. Returns how many were paid. */
@@ -141,11 +141,12 @@ export class BoostService {
   async deliverOverdue(): Promise<number> {
     const { boosts, clock } = this.#deps
     const overdue = await boosts.listUndelivered(clock.now() - deliveryTimeoutMs, batchSize)
-    await runEach(overdue, (claim) => this.#deliver(claim))
+    await runEach(overdue, (claim) => this.deliver(claim))
     return overdue.length
   }
 
-  async #deliver(claim: BoostClaim): Promise<Pack> {
+  /** Grants the pack of a recorded claim; again is once. */
+  async deliver(claim: BoostClaim): Promise<Pack> {
     const { boosts, ledger } = this.#deps
     const pack = await ledger.grant(claim)
     await boosts.markDelivered(claim.id)

@@ -23,6 +23,7 @@ import { SignInService } from './sign-in-service.ts'
 import { SignUpService } from './sign-up-service.ts'
 import type { SignUpRules } from '../identity/sign-up.ts'
 import type { Store } from '../store.ts'
+import { RedeemCodeService } from './redeem-code-service.ts'
 import { SubscriptionService } from './subscription-service.ts'
 import { UsageAlertService } from './usage-alert-service.ts'
 
@@ -55,6 +56,7 @@ export interface Membership {
   readonly oauthClients: OAuthClientService
   readonly boosts: BoostService
   readonly subscriptions: SubscriptionService
+  readonly redeemCodes: RedeemCodeService
   readonly usageAlerts: UsageAlertService
   readonly attemptLimits: AttemptLimits
   readonly formIds: FormIdService
@@ -96,6 +98,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     rules: deps.boostRules,
     mergeAliases: deps.rules.mergeAliases,
   })
+  const subscriptions = new SubscriptionService(sharedDeps)
   return {
     signIn: new SignInService({ ...sharedDeps, signUp: new SignUpService(sharedDeps) }),
     account: new AccountService(sharedDeps),
@@ -104,7 +107,8 @@ export function createMembership(deps: MembershipDeps): Membership {
     deviceLogins: new DeviceLoginService(sharedDeps),
     oauthClients: new OAuthClientService(sharedDeps),
     boosts,
-    subscriptions: new SubscriptionService(sharedDeps),
+    subscriptions,
+    redeemCodes: new RedeemCodeService({ ...sharedDeps, subscriptions, boosts }),
     usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
     attemptLimits,
     formIds: new FormIdService(sharedDeps),

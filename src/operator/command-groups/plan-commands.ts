@@ -1,6 +1,7 @@
-/** What is sold: plans with their terms. */
+/** What is sold: plans with their terms, and codes. */
 import type { Command } from 'commander'
 import type { OutputOptions } from '../output.ts'
+import type { CreateCodeOptions } from '../commands/code.ts'
 import { addJsonOption } from './command-group.ts'
 import type { CollectOutput } from './command-group.ts'
 
@@ -25,6 +26,45 @@ export function addPlanCommands(program: Command, collectOutput: CollectOutput):
     .action(
       collectOutput(async (id: string, options: OutputOptions & { reason: string }) =>
         (await import('../commands/plan.ts')).endSubscription(id, options),
+      ),
+    )
+
+  const code = program.command('code').description('codes that members redeem for a plan or for credits')
+  addJsonOption(code.command('create').description('create codes; they are shown once'))
+    .option('--plan <plan>', 'plan of the configuration, whose terms of now the code keeps')
+    .option('--for <span>', 'how long the plan lasts: 30d, 1mo or 1y')
+    .option('--credits <n>', 'credits instead of a plan; a credit is a millionth of a dollar')
+    .option('--pool <pool>', 'fast or premium')
+    .option('--days <n>', 'days until the credits expire (default: 365)')
+    .option('--count <n>', 'how many codes', '1')
+    .option('--uses <n>', 'how many accounts can redeem each code, once each', '1')
+    .option('--expires <when>', 'until when they can be redeemed: a date, or a span such as 30d')
+    .option('--batch <name>', 'a name by which to list and revoke them')
+    .option('--csv', 'print CSV with links')
+    .action(collectOutput(async (options: CreateCodeOptions) => (await import('../commands/code.ts')).createRedeemCodes(options)))
+  addJsonOption(code.command('list').description('list codes, oldest first, without the codes themselves'))
+    .option('--batch <name>', 'only those of a batch')
+    .option('--prefix <characters>', 'only those that begin with these four characters')
+    .option('--limit <n>', 'how many', '50')
+    .option('--after <id>', 'only those after this id')
+    .action(
+      collectOutput(async (options: OutputOptions & { batch?: string; prefix?: string; after?: string; limit: string }) =>
+        (await import('../commands/code.ts')).listRedeemCodes(options),
+      ),
+    )
+  addJsonOption(
+    code.command('show <code>').description('show a code by its id, first characters or whole, and who redeemed it'),
+  ).action(
+    collectOutput(async (name: string, options: OutputOptions) =>
+      (await import('../commands/code.ts')).showRedeemCode(name, options),
+    ),
+  )
+  addJsonOption(code.command('revoke [code]').description('refuse codes from now on; what was redeemed stays'))
+    .option('--batch <name>', 'all of a batch')
+    .option('--prefix <characters>', 'all that begin with these four characters')
+    .action(
+      collectOutput(async (name: string | undefined, options: OutputOptions & { batch?: string; prefix?: string }) =>
+        (await import('../commands/code.ts')).revokeRedeemCodes(name, options),
       ),
     )
 }

@@ -5,6 +5,7 @@ import { invitePerson } from './0003-invite-person.ts'
 import { notifications } from './0004-notifications.ts'
 import { turnCost } from './0005-turn-cost.ts'
 import { subscriptions } from './0006-subscriptions.ts'
+import { redeemCodes } from './0007-redeem-codes.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -14,4 +15,5 @@ export const migrations: readonly Migration[] = [
   notifications,
   turnCost,
   subscriptions,
+  redeemCodes,
 ]

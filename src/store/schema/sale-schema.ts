@@ -1,9 +1,12 @@
 /** The tables of what is sold: terms of plans and subscriptions, as Kysely types. Instants are milliseconds, amounts whole credits. */
+import type { Pool } from '../../domain/billing/product.ts'
 import type { Renewal, SubscriptionSource, SubscriptionState } from '../../domain/billing/subscription.ts'
 
 export interface SaleSchema {
   readonly plan_terms: PlanTermsTable
   readonly subscription: SubscriptionTable
+  readonly redeem_code: RedeemCodeTable
+  readonly redemption: RedemptionTable
 }
 
 /** Rows are never changed. */
@@ -33,4 +36,34 @@ export interface SubscriptionTable {
   ends_at: number | null
   created_at: number
   ended_at: number | null
+}
+
+/** A code gives either a plan (`terms`, `span`) or credits (`pool`, `credits`, `days`). */
+export interface RedeemCodeTable {
+  id: string
+  hash: Uint8Array
+  /** The first characters of the code. */
+  prefix: string
+  batch: string | null
+  terms: string | null
+  span: string | null
+  pool: Pool | null
+  credits: number | null
+  days: number | null
+  max_uses: number
+  uses: number
+  created_at: number
+  expires_at: number | null
+  revoked_at: number | null
+}
+
+/** Rows are never changed. */
+interface RedemptionTable {
+  id: string
+  code: string
+  account: string
+  at: number
+  subscription: string | null
+  /** The claim and the pack have this id. */
+  pack: string | null
 }

@@ -37,6 +37,8 @@ export const transferTables: readonly TransferTable[] = [
   table('invite', 'invited'),
   table('rush', 'id'),
   table('boost_claim', 'id'),
+  table('redeem_code', 'id'),
+  table('redemption', 'id'),
   table('attempt', 'id'),
   table('carried_usage', 'person', 'pool', 'window', 'starts_at'),
   table('usage_alert_subscription', 'account'),

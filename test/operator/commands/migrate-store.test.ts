@@ -24,6 +24,7 @@ import { ImageFolder } from '../../../src/images/image-folder.ts'
 import { ImageStore } from '../../../src/images/image-store.ts'
 import { compileCacheEnvironment } from '../../runner/clean-command.ts'
 import { createPlan } from '../../support/gateway/test-plans.ts'
+import { redeemCode } from '../../store/contract/redeem-code-contract.ts'
 import { createSubscriptionService } from '../../store/contract/subscription-contract.ts'
 import { providePostgres } from '../../support/servers/postgres.ts'
 import {
@@ -89,6 +90,7 @@ const usedInstallation = (async () => {
     expiresAt: noon + 1e9,
   })
   await createSubscriptionService(store, { now: noon }).give(toAccountId(1), createPlan('pro', 10), noon + 1e9)
+  await redeemCode(store)
   const limits = { style: 'chat' as const, linkDays: 9, keepForDays: 9, keepBytes: 1e9, maxBytes: 1e6 }
   const images = new ImageStore({
     files: new ImageFolder(join(folder, 'images'), store.images),

@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import type { Store } from '../../../src/domain/store.ts'
 import { testStoreContract } from '../contract/store-contract.ts'
 import { testRepositoryContract } from '../contract/repository-contract.ts'
+import { testRedeemCodeContract } from '../contract/redeem-code-contract.ts'
 import { testSubscriptionContract } from '../contract/subscription-contract.ts'
 import { createTemporaryFolder, openStoreAt } from './support.ts'
 
@@ -13,3 +14,4 @@ const openEmpty = (t: Test): Promise<Store> => openStoreAt(t, join(createTempora
 testStoreContract(t, openEmpty)
 testRepositoryContract(t, async (t) => [await openEmpty(t)])
 testSubscriptionContract(t, async (t) => [await openEmpty(t)])
+testRedeemCodeContract(t, async (t) => [await openEmpty(t)])

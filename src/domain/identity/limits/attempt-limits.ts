@@ -65,6 +65,8 @@ const defaultAttemptLimits = {
   'app-register': { times: 20, withinMs: hourMs },
   'app-start': { times: 60, withinMs: 10 * minuteMs },
   'app-token': { times: 120, withinMs: 10 * minuteMs },
+  'redeem-by-account': { times: 10, withinMs: hourMs },
+  'redeem-by-network': { times: 30, withinMs: hourMs },
   'boost-by-account': { times: 60, withinMs: minuteMs },
   'device-decision-by-account': { times: 30, withinMs: hourMs },
   'app-decision-by-account': { times: 30, withinMs: hourMs },

@@ -7,6 +7,7 @@ import { mountDeviceRoutes } from './devices.ts'
 import { mountKeyRoutes } from './keys.ts'
 import { mountPlanRoutes } from './plans.ts'
 import { mountProviderRoutes } from './providers.ts'
+import { mountRedeemCodeRoutes } from './redeem-codes.ts'
 import { mountSessionRoutes } from './sessions.ts'
 import { mountSignInRoutes } from './sign-in.ts'
 import { mountUsageAlertRoutes } from './usage-alerts.ts'
@@ -21,6 +22,7 @@ export function mountMembershipRoutes(serve: ServeEndpoint, services: Services):
   mountDeviceRoutes(serve, services)
   mountKeyRoutes(serve, services)
   mountBoostRoutes(serve, services)
+  mountRedeemCodeRoutes(serve, services)
   mountUsageRoutes(serve, services)
   mountUsageAlertRoutes(serve, services)
 }

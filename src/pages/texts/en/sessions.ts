@@ -37,6 +37,8 @@ export const sessions = {
     app_approved: 'Program approved',
     app_denied: 'Program denied',
     plan_changed: 'Plan changed',
+    code_redeemed: 'Code redeemed',
+    codes_revoked: 'Codes revoked',
     account_disabled: 'Account disabled',
     account_enabled: 'Account enabled',
     account_deleted: 'Account deleted',

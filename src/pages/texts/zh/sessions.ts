@@ -39,6 +39,8 @@ export const sessions: typeof english = {
     app_approved: '批准程序',
     app_denied: '拒绝程序',
     plan_changed: '变更套餐',
+    code_redeemed: '兑换码已兑换',
+    codes_revoked: '兑换码已作废',
     account_disabled: '停用账户',
     account_enabled: '启用账户',
     account_deleted: '注销账户',

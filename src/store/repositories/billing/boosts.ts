@@ -218,7 +218,7 @@ function toRush(row: Selectable<RushTable> & { readonly taken: number | null }):
   }
 }
 
-function toBoostClaimRow({ id, account, kind, pool, credits, at, expiresAt }: BoostClaim) {
+export function toBoostClaimRow({ id, account, kind, pool, credits, at, expiresAt }: BoostClaim) {
   return { id, account, kind, pool, credits, at, expires_at: expiresAt }
 }
 

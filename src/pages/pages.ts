@@ -10,6 +10,7 @@ import { createPrivacyView, createTermsView } from './views/legal.ts'
 import { boostActions, createBoostsView } from './views/member/boosts.ts'
 import { createKeysView, keyActions } from './views/member/keys.ts'
 import { createProfileView, profileActions } from './views/member/profile.ts'
+import { createRedeemView, redeemActions } from './views/member/redeem.ts'
 import { createSecurityView, securityActions } from './views/member/security.ts'
 import { createSessionsView, sessionActions } from './views/member/sessions.ts'
 import { createUsageView } from './views/member/usage.ts'
@@ -28,7 +29,14 @@ export const pages: readonly Page[] = [
   { path: '/docs/search', audience: 'everyone', view: createDocsSearchView },
   { path: '/terms', audience: 'everyone', view: createTermsView },
   { path: '/privacy', audience: 'everyone', view: createPrivacyView },
-  { path: '/sign-in', audience: 'guests', view: createSignInView, actions: signInActions, repeats: signInRepeats },
+  {
+    path: '/sign-in',
+    audience: 'guests',
+    view: createSignInView,
+    actions: signInActions,
+    repeats: signInRepeats,
+    hasPrivateAddress: true,
+  },
   {
     path: '/sign-in/link',
     audience: 'everyone',
@@ -45,6 +53,14 @@ export const pages: readonly Page[] = [
     view: createBoostsView,
     actions: boostActions,
     notices: (t) => t.account.boostNotices,
+  },
+  {
+    path: '/redeem',
+    audience: 'members',
+    view: createRedeemView,
+    actions: redeemActions,
+    notices: (t) => t.redeem.notices,
+    hasPrivateAddress: true,
   },
   {
     path: '/account/security',

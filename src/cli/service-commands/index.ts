@@ -180,6 +180,18 @@ const boost: CommandSpec = {
   ],
 }
 
+const redeem: Command = {
+  name: 'redeem',
+  summary: { en: 'redeem a code for a plan or for credits', zh: '使用兑换码换取套餐或点数' },
+  examples: [
+    { line: 'svc redeem 4F7QK-9B2MD-XXXXX-XXXXX', text: { en: 'once an account', zh: '每个账户一次' } },
+    { line: 'svc redeem 4F7QK-9B2MD-XXXXX-XXXXX --check', text: { en: 'only show what it gives', zh: '仅查看内容' } },
+  ],
+  arguments: [{ name: 'code', summary: { en: 'twenty letters and digits', zh: '20 个字母和数字' } }],
+  options: [{ name: 'check', kind: 'flag', summary: { en: 'show what it gives, and redeem nothing', zh: '仅查看内容，不兑换' } }],
+  load: () => import('./redeem.ts'),
+}
+
 const keys: Command = {
   name: 'keys',
   summary: { en: 'print the address of the page for API keys', zh: '显示 API 密钥页面的地址' },
@@ -298,6 +310,7 @@ export const serviceCommands: readonly CommandSpec[] = [
   search,
   image,
   boost,
+  redeem,
   keys,
   setup,
   config,

@@ -79,6 +79,8 @@ export function createNotFoundPage({ services }: RouteDeps, assets: Assets): Mid
 
 async function servePage(ctx: Context, page: Page, { services, assets, openConsent }: PageDeps): Promise<void> {
   let context = createPageContext(ctx, null, services, assets)
+  // Forms need the origin, which `no-referrer` would hide.
+  if (page.hasPrivateAddress === true) ctx.set('referrer-policy', 'strict-origin')
   try {
     if (page.isForDevelopment === true && !isDevelopment(services)) throw new GatewayError('not_found')
     const isForm = ctx.method === 'POST' && page.actions !== undefined

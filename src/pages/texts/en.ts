@@ -4,6 +4,7 @@ import { home } from './en/home.ts'
 import { keys } from './en/keys.ts'
 import { legal } from './en/legal.ts'
 import { plans } from './en/plans.ts'
+import { redeem } from './en/redeem.ts'
 import { sessions } from './en/sessions.ts'
 
 /** Every English sentence of the site. `{name}` is filled where it is shown. The other languages have the same shape. */
@@ -33,6 +34,7 @@ export const en = {
   home,
   legal,
   plans,
+  redeem,
   signIn: {
     title: 'Sign in',
     titleInvited: 'You are invited',

@@ -6,6 +6,7 @@ import { home } from './zh/home.ts'
 import { keys } from './zh/keys.ts'
 import { legal } from './zh/legal.ts'
 import { plans } from './zh/plans.ts'
+import { redeem } from './zh/redeem.ts'
 import { sessions } from './zh/sessions.ts'
 
 export const zh: Texts = {
@@ -34,6 +35,7 @@ export const zh: Texts = {
   home,
   legal,
   plans,
+  redeem,
   signIn: {
     title: '登录',
     titleInvited: '你收到了邀请',

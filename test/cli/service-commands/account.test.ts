@@ -279,3 +279,34 @@ t.test('refuses an invalid address as a usage error that names the variable', as
   t.equal(ended.code, 2)
   t.match(ended.stderr, "SVC_SITE_URL must be an http or https address such as https://example.org, not 'nonsense'")
 })
+
+t.test('redeem shows what a code gives, and redeems it', async (t) => {
+  const account = { id: 'acc_1', email_masked: 'm***@example.org', plan: 'free' }
+  const plan = { id: 'pro', name: 'Pro', span: '30d', starts_at: '2027-01-01T00:00:00Z', ends_at: '2027-01-31T00:00:00Z' }
+  const outcome = { kind: 'plan', plan: { ...plan, is_waiting: false, interrupts: 'Basic' }, credits: null }
+  const server = await startStubGateway({
+    'GET /api/membership/usage': (_, response) => sendJson(response, { account }),
+    'POST /api/membership/codes/inspect': (_, response) =>
+      sendJson(response, { ...outcome, plan: { ...outcome.plan, is_waiting: true, interrupts: null } }),
+    'POST /api/membership/codes/redeem': (_, response) => sendJson(response, { ok: true, outcome }),
+  })
+  t.teardown(() => server.close())
+  const options = { home: t.testdir(), site: server.origin, env: token }
+  const shown = await runSvc(['redeem', 'AAAAA-BBBBB-CCCCC-DDDDD', '--check'], options)
+  t.match(shown.stdout, /^The code would give you:\n {2}Pro from 1 Jan 2027 .* until 31 Jan 2027/)
+  t.strictSame(server.requests.at(-1)?.path, '/api/membership/codes/inspect')
+  const redeemed = await runSvc(['redeem', 'AAAAA-BBBBB-CCCCC-DDDDD'], options)
+  t.match(
+    redeemed.stdout,
+    /^The code is redeemed:\n {2}Pro from now until 31 Jan 2027.*\n {2}The rest of Basic follows afterwards\.\nAccount: m/,
+  )
+  t.strictSame(server.requests.at(-1)?.body, { code: 'AAAAA-BBBBB-CCCCC-DDDDD' })
+  server.routes['POST /api/membership/codes/redeem'] = (received, response) => sendError(response, received, 'code_unusable')
+  const again = await runSvc(['redeem', 'AAAAA-BBBBB-CCCCC-DDDDD'], options)
+  t.equal(again.code, 1)
+  t.match(again.stderr, /code_unusable · stage=membership · HTTP 409/)
+  const credits = { pool: 'premium', credits: 500, days: 9, expires_at: '2027-01-31T00:00:00Z' }
+  server.routes['POST /api/membership/codes/redeem'] = (_, response) =>
+    sendJson(response, { ok: true, outcome: { kind: 'credits', plan: null, credits } })
+  t.match((await runSvc(['redeem', 'X'], options)).stdout, /500 credits \(premium\), until 31 Jan 2027/)
+})

@@ -20,7 +20,8 @@ t.test('sends the whole set of headers with every page, redirects and missing pa
       const { status, headers } = await browser.get(gateway.url + path, html)
       const at = `${path}${signedIn ? ', signed in' : ''}`
       t.equal(headers.get('x-content-type-options'), 'nosniff', at)
-      t.equal(headers.get('referrer-policy'), 'same-origin', at)
+      const isPrivate = pages.some((page) => page.path === path && page.hasPrivateAddress === true)
+      t.equal(headers.get('referrer-policy'), isPrivate ? 'strict-origin' : 'same-origin', at)
       t.match(headers.get('cache-control'), 'no-store', at)
       t.match(headers.get('x-request-id'), /^mbr_/, at)
       if (status === 303) continue

@@ -56,6 +56,13 @@ export async function createBoostsView(context: PageContext): Promise<View> {
       </div>
       <div class="boost-list">
         ${renderCheckin(context, checkin)} ${renderRush(context, rush)}
+        <div class="boost-row">
+          <div>
+            <h2 class="row-title">${context.t.redeem.title}</h2>
+            <p class="sub">${context.t.redeem.lead}</p>
+          </div>
+          <a class="button quiet small" href="/redeem">${context.t.redeem.code}</a>
+        </div>
         <div class="boost-row stacked">
           <div>
             <h2 class="row-title">${texts.invite}</h2>

@@ -165,7 +165,7 @@ const codeRefusals = {
     zh: '兑换码输入有误：某个字符不正确，或有两个字符顺序颠倒。',
   },
   unknown: { en: 'There is no such code.', zh: '没有这个兑换码。' },
-  revoked: { en: 'This code has been revoked by the operator.', zh: '该兑换码已被运营方作废。' },
+  revoked: { en: 'This code has been revoked by the operator.', zh: '该兑换码已被管理员作废。' },
   expired: { en: 'This code has expired.', zh: '该兑换码已过期。' },
   used_up: { en: 'This code has been redeemed already.', zh: '该兑换码已被兑换。' },
   redeemed_before: {

@@ -190,6 +190,7 @@ function renderMessageNote({ t, language, services }: PageContext): Html {
       })}
     </p>
     <p>${t.plans.credit}</p>
+    <p>${t.plans.rules} <a href="/redeem">${t.plans.redeem}</a></p>
     <p>${t.plans.byOperator}</p>
   </section>`
 }

@@ -13,6 +13,7 @@ export const account = {
   hello: 'Your usage',
   plan: 'Plan',
   planUntil: 'until {date}',
+  thenPlan: 'then {plan} until {date}',
   change: 'Compare plans',
   poolsTitle: 'Usage',
   fast: 'Fast models',

@@ -29,6 +29,9 @@ export const plans = {
   isIncluded: 'Included in yours',
   upgrade: 'Upgrade to {plan}',
   change: 'Change to {plan}',
+  rules:
+    'A code for the plan that you have makes it last longer. A higher plan begins at once, and the rest of the lower one follows it. Your day, week and month do not begin anew. What a token costs is no part of a plan.',
+  redeem: 'Redeem a code',
   byOperator: 'The operator of this site sets plans and takes no payment here.',
   noContact: 'Ask the operator for {plan}',
   countTitle: 'How much a message is',

@@ -15,6 +15,7 @@ export const account: typeof english = {
   hello: '你的用量',
   plan: '套餐',
   planUntil: '至 {date}',
+  thenPlan: '之后 {plan} 至 {date}',
   change: '比较套餐',
   poolsTitle: '用量',
   fast: '快速模型',

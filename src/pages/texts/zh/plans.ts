@@ -31,6 +31,9 @@ export const plans: typeof english = {
   isIncluded: '已包含在你的套餐中',
   upgrade: '升级到 {plan}',
   change: '更换为 {plan}',
+  rules:
+    '兑换同一套餐会延长其时间；更高的套餐立即开始，较低套餐的剩余时间随后继续。每日、每周和每月的周期不会重新开始。token 单价不属于套餐内容。',
+  redeem: '使用兑换码',
   byOperator: '套餐由本站管理员设置，此处不收款。',
   noContact: '请联系管理员开通 {plan}',
   countTitle: '一条消息有多大',

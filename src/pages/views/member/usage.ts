@@ -25,7 +25,7 @@ export async function createUsageView(page: PageContext): Promise<View> {
     heading: account.hello,
     end: html`<p class="plan-now">
       <span class="sub">${account.plan}</span> <strong data-plan>${plan.name}</strong>
-      ${viewer.planUntil !== null && renderPlanEnd(context, viewer.planUntil)}
+      ${viewer.planUntil !== null && renderPlanEnd(context, viewer.planUntil)} ${await renderNextPlans(context)}
       <a class="button quiet small" href="/plans">${account.change}</a>
     </p>`,
     content: html`<section aria-label="${account.poolsTitle}">
@@ -79,4 +79,20 @@ function renderChoice(name: string, label: string, chosen: string, options: read
 function renderPlanEnd({ t, locale, services }: PageContext, until: number): Html {
   const date = formatDate(until, locale, services.config.timeZone)
   return html`<time class="sub" datetime="${new Date(until).toISOString()}">${interpolate(t.account.planUntil, { date })}</time>`
+}
+
+/** What begins when the plan has ended, one line for each plan. */
+async function renderNextPlans({ t, locale, services, viewer }: MemberContext): Promise<readonly Html[]> {
+  const { planUntil, terms } = viewer
+  if (planUntil === null || terms === null) return []
+  const stretches = await services.membership.subscriptions.listStretches(viewer.id)
+  const next = stretches.filter(({ startsAt }) => startsAt >= planUntil)
+  const last = next.filter(
+    ({ subscription }, index) => next[index + 1]?.subscription.terms.plan.id !== subscription.terms.plan.id,
+  )
+  return last.map(({ subscription, endsAt }) => {
+    const date = formatDate(endsAt, locale, services.config.timeZone)
+    const text = interpolate(t.account.thenPlan, { plan: subscription.terms.plan.name, date })
+    return html`<span class="sub">${text}</span>`
+  })
 }

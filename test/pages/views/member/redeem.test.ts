@@ -100,3 +100,15 @@ t.test('the API shows and redeems, and wrong codes use up a budget', async (t) =
   t.match(answer, { status: 429, body: { code: 'rate_limited' } })
   t.ok(Number(answer.headers.get('retry-after')) > 0)
 })
+
+t.test('the usage page names what follows the plan', async (t) => {
+  const { gateway, browser, create, url, account } = await open(t)
+  const redeem = async (code: string) =>
+    sendForm(browser, url, readFormFields((await browser.get(`${url}?code=${code}`)).body, { action: 'redeem', subject: code }))
+  const { membership, clock } = gateway.services
+  await redeem(await create())
+  await membership.subscriptions.give(account.id, createPlan('huge', 90_000_000, { name: 'Huge' }), clock.now() + 86_400_000)
+  const usage = (await browser.get(`${gateway.url}/account`)).body
+  t.match(usage, /Huge[^]*until [^]*then Gold until /)
+  t.match((await browser.get(`${gateway.url}/plans`)).body, /A higher plan begins at once[^]*href="\/redeem"/)
+})

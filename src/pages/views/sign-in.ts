@@ -51,7 +51,7 @@ async function requestCode(context: PageContext, form: SubmittedForm, way: SignI
   return awaitCode(context, form, { way, email, invite, isDelayed: result.isDelayed })
 }
 
-/** No second email: the page that waits for the code. Whoever went back and typed another address means that one. */
+/** No second email: the page that waits for the code. Another address, typed after going back, counts as it would at first. */
 async function repeatRequest(context: PageContext, form: SubmittedForm, way: SignInStep['way']): Promise<PageRedirect> {
   const email = readText(form, 'email', maxEmailChars)
   const earlier = context.browser.signInStep

@@ -321,10 +321,10 @@ function toTurnMessages({ role, texts, reasoning, calls }: AssistantMessage): re
   ]
 }
 
-/** A text where all parts are texts. */
+/** A text where the result is one text, or none. */
 function toResultFields({ parts, isError, mark }: ToolResult = { parts: [], isError: false, mark: undefined }): JsonObject {
-  const isText = parts.every(({ type }) => type === 'text')
-  const text = isText ? parts.map(({ text: each }) => String(each)).join('\n') || emptyResult : ''
+  const isText = parts.length <= 1 && parts.every(({ type }) => type === 'text')
+  const text = isText ? String(parts[0]?.['text'] ?? emptyResult) : ''
   return {
     content: isText ? text : parts,
     ...(isError ? { [toolErrorField]: true } : {}),

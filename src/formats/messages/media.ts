@@ -32,12 +32,8 @@ export function translateDocument(block: JsonObject, path: string): readonly Jso
     case 'base64': {
       const data = requireText(source['data'], `${path}.source.data`)
       const title = readOptionalText(block['title'], `${path}.title`) ?? ''
-      return [
-        {
-          type: 'file',
-          file: { filename: title === '' ? 'document.pdf' : title, file_data: `data:application/pdf;base64,${data}` },
-        },
-      ]
+      const named = title === '' ? {} : { filename: title }
+      return [{ type: 'file', file: { ...named, file_data: `data:application/pdf;base64,${data}` } }]
     }
     default:
       throw fileError(`${path}.source`)

@@ -1,6 +1,7 @@
 /** Parts of a message's content. */
 import { invalidRequest } from '../../errors.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toFileName } from '../../codecs/chat/request/name-files.ts'
 import type { JsonFields } from '../upstream-format.ts'
 
 /** The content of a message of the client: a text stays one, because some servers accept nothing else. */
@@ -11,11 +12,11 @@ export function toInputContent(content: unknown, path: string): string | readonl
 }
 
 /** The text of a content; null if it has other parts. */
-export function readText(content: unknown): string | null {
+export function readText(content: unknown, separator = ''): string | null {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   const texts = (content as unknown[]).map((part) => (isRecord(part) ? (part['text'] ?? part['refusal']) : ''))
-  return texts.every((text) => typeof text === 'string') ? texts.join('') : null
+  return texts.every((text) => typeof text === 'string') ? texts.join(separator) : null
 }
 
 /** @throws GatewayError `invalid_request` for a part that the API has no place for */
@@ -33,7 +34,7 @@ function toInputPart(part: JsonFields, path: string): readonly JsonFields[] {
     case 'file': {
       const { file_data: data, filename } = isRecord(part['file']) ? part['file'] : {}
       if (typeof data !== 'string') throw invalidPart(path)
-      return [{ type: 'input_file', filename: typeof filename === 'string' ? filename : 'file', file_data: data }]
+      return [{ type: 'input_file', filename: typeof filename === 'string' ? filename : toFileName(data), file_data: data }]
     }
     default:
       throw invalidPart(path)

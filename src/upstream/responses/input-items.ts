@@ -95,7 +95,7 @@ class InputBuilder {
   /** A result of no open call is a text of the user, because the history may have been shortened. */
   #addResult({ tool_call_id: sentId, content, [toolErrorField]: isError }: JsonFields, path: string): void {
     const id = toCallId(sentId)
-    const output = toOutput(readText(content) ?? toInputContent(content, path), isError === true)
+    const output = toOutput(readText(content, '\n') ?? toInputContent(content, path), isError === true)
     const type = this.#openCalls.get(id)
     if (type === undefined) {
       const parts = typeof output === 'string' ? [{ type: 'input_text', text: output }] : output

@@ -5,8 +5,8 @@
  * - the model, whether the target streams, and the cap of the output where it is above the hold
  * - in answers, the ids of items of the Responses API, and the signature of thinking, which is sealed for the member
  *
- * Not generated, because it is received in another form: texts in a row and texts before pictures in one message, failures and pictures in
- * results of tools, documents without a title, marks for the cache, system messages between others, and settings that a policy drops.
+ * Not generated, because it is received in another form: texts in a row and texts before pictures in one message, marks for the cache of an
+ * hour and those within results, system messages between others, and settings that a policy drops.
  */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
@@ -163,28 +163,73 @@ const document = {
   title: 'scan.pdf',
   source: { type: 'base64', media_type: 'application/pdf', data: btoa('%PDF-1.4 /Type /Page') },
 }
+const { title: _, ...untitled } = document
+/** A block with or without a mark for the cache. */
+const markable = <T extends object>(block: fc.Arbitrary<T>) =>
+  fc
+    .record({ block, isMarked: fc.boolean() })
+    .map(({ block: each, isMarked }) => (isMarked ? { ...each, cache_control: { type: 'ephemeral' } } : each))
 const messagesQuestion = fc
-  .record({ files: fc.subarray([image, document]), said: text })
-  .map(({ files, said }) => [...files, { type: 'text', text: said }])
-const messagesHistory = fc.record({ turns: toTurns(messagesQuestion), last: messagesQuestion }).map(({ turns, last }) => {
-  const messages: { readonly role: string; readonly content: object[] }[] = []
-  let results: object[] = []
-  for (const [at, { question, calls, said, results: texts }] of turns.entries()) {
-    const ids = callIds(calls.length, at)
-    messages.push(
-      { role: 'user', content: [...results, ...question.slice()] as object[] },
-      {
-        role: 'assistant',
-        content: [
-          { type: 'text', text: said },
-          ...calls.map((each, i) => ({ type: 'tool_use', id: ids[i], name: 'look', input: each })),
-        ],
-      },
-    )
-    results = ids.map((id, i) => ({ type: 'tool_result', tool_use_id: id, content: [{ type: 'text', text: texts[i] }] }))
-  }
-  return [...messages, { role: 'user', content: [...results, ...last] }]
+  .record({
+    files: fc
+      .subarray([image, document, untitled])
+      .chain((files) => fc.tuple(...files.map((file) => markable(fc.constant(file))))),
+    said: markable(text.map((value) => ({ type: 'text', text: value }))),
+  })
+  .map(({ files, said }) => [...files, said])
+const textBlock = text.map((value) => ({ type: 'text', text: value }))
+/** What stands in the result of a tool besides its first text. */
+const resultRest = fc.record({
+  blocks: fc.array(fc.oneof(fc.constantFrom(image, document, untitled), textBlock), { maxLength: 3 }),
+  fields: fc.constantFrom<Fields>({}, { is_error: true }, { cache_control: { type: 'ephemeral' } }),
 })
+
+/** The API takes four marks in a request. */
+function limitMarks(messages: readonly { readonly role: string; readonly content: readonly object[] }[]): readonly object[] {
+  let marks = 0
+  return messages.map(({ role, content }) => ({
+    role,
+    content: content.map((block) =>
+      'cache_control' in block && ++marks > 4 ? omit(block as Fields, new Set(['cache_control'])) : block,
+    ),
+  }))
+}
+
+const messagesHistory = fc
+  .record({
+    turns: toTurns(messagesQuestion),
+    last: messagesQuestion,
+    rests: fc.array(resultRest, { minLength: 1, maxLength: 4 }),
+    isCallMarked: fc.boolean(),
+  })
+  .map(({ turns, last, rests, isCallMarked }) => {
+    const messages: { readonly role: string; readonly content: object[] }[] = []
+    let results: object[] = []
+    for (const [at, { question, calls, said, results: texts }] of turns.entries()) {
+      const ids = callIds(calls.length, at)
+      messages.push(
+        { role: 'user', content: [...results, ...question.slice()] as object[] },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: said },
+            ...calls.map((each, i) => ({
+              type: 'tool_use',
+              id: ids[i],
+              name: 'look',
+              input: each,
+              ...(isCallMarked && i === 1 ? { cache_control: { type: 'ephemeral' } } : {}),
+            })),
+          ],
+        },
+      )
+      results = ids.map((id, i) => {
+        const { blocks = [], fields = {} } = rests[(at + i) % rests.length] ?? {}
+        return { type: 'tool_result', tool_use_id: id, content: [{ type: 'text', text: texts[i] }, ...blocks], ...fields }
+      })
+    }
+    return limitMarks([...messages, { role: 'user', content: [...results, ...last] }])
+  })
 const messagesRequest = fc
   .record({
     messages: messagesHistory,

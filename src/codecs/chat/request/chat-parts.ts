@@ -9,6 +9,7 @@ import { callSignaturesField, toolErrorField } from '../../../exchange/request/g
 import { reasoningItemsField } from '../../../exchange/request/responses-fields.ts'
 import { encodeMarks, encodeItemMarks } from './cache-marks.ts'
 import { mapItems } from './map-items.ts'
+import { nameFiles } from './name-files.ts'
 import { encodeReasoning, encodeSignatures } from './reasoning-fields.ts'
 import { attachToolMedia, writeToolErrors } from './tool-results.ts'
 
@@ -29,7 +30,8 @@ function encodeMessages(messages: readonly unknown[], form: RequestForm): readon
   // The marks of a result belong to its text, which the step before completes.
   const written = form.attachesToolMedia ? attachToolMedia(messages) : writeToolErrors(messages)
   return mapItems(written, (message) => {
-    const marked = form.keepsMarks ? encodeMarks(message) : stripPaidFields(message)
+    const named = form.namesFiles ? nameFiles(message) : message
+    const marked = form.keepsMarks ? encodeMarks(named) : stripPaidFields(named)
     return stripPrivateFields(encodeSignatures(encodeReasoning(marked, form.reasoning), form.signatures))
   })
 }

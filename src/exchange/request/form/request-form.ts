@@ -30,6 +30,8 @@ export interface RequestForm {
   readonly refusedMedia: readonly FilePartKind[]
   /** Whether files of a tool's result follow it in a message of the user. */
   readonly attachesToolMedia: boolean
+  /** Whether files without a name get one. */
+  readonly namesFiles: boolean
 }
 
 /** A target of chat completions that accepts what the member sent. */
@@ -58,6 +60,7 @@ export function toRequestForm(target: TargetFacts, clientFormat: ApiFormatName |
     refusedMedia,
     // The schema of a chat completion has texts alone in such a message.
     attachesToolMedia: isChat && (isTranslated || refusesToolMedia),
+    namesFiles: isChat && isTranslated,
   }
 }
 

@@ -62,7 +62,7 @@ export const contextOverflow: ErrorPattern = {
       'maximum allowed input length',
       'prompt is too long',
       'prompt too long',
-      'prompt\s?超长',
+      'prompt {0,1}超长',
       'input token length (?:is )?too long',
       'input is too long',
       'length of all messages is too long',

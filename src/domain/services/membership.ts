@@ -19,6 +19,7 @@ import type { Calendar } from '../billing/period.ts'
 import type { Plan } from '../billing/plan.ts'
 import { UsageCarryOverService } from './usage-carry-over-service.ts'
 import { SessionService } from './session-service.ts'
+import { ProviderSignInService } from './provider-sign-in-service.ts'
 import { SignInService } from './sign-in-service.ts'
 import { SignUpService } from './sign-up-service.ts'
 import type { SignUpRules } from '../identity/sign-up.ts'
@@ -49,6 +50,7 @@ interface MembershipDeps {
 
 export interface Membership {
   readonly signIn: SignInService
+  readonly providerSignIn: ProviderSignInService
   readonly account: AccountService
   readonly apiKeys: ApiKeyService
   readonly sessions: SessionService
@@ -99,11 +101,14 @@ export function createMembership(deps: MembershipDeps): Membership {
     mergeAliases: deps.rules.mergeAliases,
   })
   const subscriptions = new SubscriptionService(sharedDeps)
+  const signUp = new SignUpService(sharedDeps)
+  const sessions = new SessionService(sharedDeps)
   return {
-    signIn: new SignInService({ ...sharedDeps, signUp: new SignUpService(sharedDeps) }),
+    signIn: new SignInService({ ...sharedDeps, signUp, sessions }),
+    providerSignIn: new ProviderSignInService({ ...sharedDeps, signUp, sessions }),
     account: new AccountService(sharedDeps),
     apiKeys: new ApiKeyService(sharedDeps),
-    sessions: new SessionService(sharedDeps),
+    sessions,
     deviceLogins: new DeviceLoginService(sharedDeps),
     oauthClients: new OAuthClientService(sharedDeps),
     boosts,

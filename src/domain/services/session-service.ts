@@ -1,17 +1,28 @@
-/** Lists and ends a member's sessions, and lists their security events. */
+/** Opens, lists and ends a member's sessions, and lists their security events. */
 import { hashToken } from '../identity/api-key.ts'
+import type { Account } from '../identity/account.ts'
+import { maskIp } from '../identity/audit.ts'
 import type { AuditRecord, AuditWriter } from '../identity/audit.ts'
-import { getSessionExpiry } from '../identity/session.ts'
-import type { Session } from '../identity/session.ts'
+import { getSessionExpiry, mintToken, sessionLifetimes } from '../identity/session.ts'
+import type { Session, SessionMethod } from '../identity/session.ts'
 import type { Store } from '../store.ts'
 import type { ClientInfo } from '../identity/client-info.ts'
 
 interface SessionDeps {
-  readonly store: Pick<Store, 'sessions' | 'audit'>
+  readonly store: Pick<Store, 'accounts' | 'sessions' | 'audit'>
   readonly writeAudit: AuditWriter
   readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string; bytes(size: number): Uint8Array }
   /** Called when an account's credentials changed, so that cached copies are dropped. */
   readonly onCredentialsChanged: (account: string) => void
+}
+
+export interface OpenedSession {
+  readonly account: Account
+  readonly hasPassword: boolean
+  readonly session: Session
+  /** The cookie's value; only its hash is stored. */
+  readonly token: string
 }
 
 export class SessionService {
@@ -19,6 +30,28 @@ export class SessionService {
 
   constructor(deps: SessionDeps) {
     this.#deps = deps
+  }
+
+  /** Undefined if the account may not sign in. */
+  async open(account: string, method: SessionMethod, client: ClientInfo): Promise<OpenedSession | undefined> {
+    const { store, clock, ids, writeAudit } = this.#deps
+    const record = await store.accounts.findForSignIn(account)
+    if (record?.account.status !== 'active') return undefined
+    const at = clock.now()
+    const token = client.sessionToken ?? mintToken((size) => ids.bytes(size))
+    const session = {
+      id: ids.next('ses_', at),
+      account,
+      kind: 'web' as const,
+      method,
+      client: client.name,
+      address: maskIp(client.ip),
+      createdAt: at,
+      expiresAt: at + sessionLifetimes.web.absoluteMs,
+    }
+    if (!(await store.sessions.create({ ...session, hash: hashToken(token) }))) return undefined
+    await writeAudit('signed_in', account, client, { method, session: session.id })
+    return { account: record.account, hasPassword: record.passwordHash !== null, session: { ...session, lastUsedAt: at }, token }
   }
 
   /** Sessions that have not expired, newest first. */

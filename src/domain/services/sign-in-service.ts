@@ -1,5 +1,5 @@
 /**
- * Signing in: by the code or link of an email, by password, or through a provider.
+ * Signing in: by the code or link of an email, or by password.
  *
  * No answer reveals whether an address has an account: known and unknown addresses take the same path, the same time, and get the same
  * answer.
@@ -18,8 +18,6 @@
  */
 import { createHash } from 'node:crypto'
 import type { SignInRecord } from '../identity/account.ts'
-import { hashToken } from '../identity/api-key.ts'
-import { maskIp } from '../identity/audit.ts'
 import type { AuditWriter } from '../identity/audit.ts'
 import type { AttemptLimitName, AttemptLimits } from '../identity/limits/attempt-limits.ts'
 import { isKnownDevice } from '../identity/known-device.ts'
@@ -30,15 +28,16 @@ import type { MemberMailer } from './member-mailer.ts'
 import type { PasswordVerdict } from '../identity/passwords/password.ts'
 import { checkPassword } from '../identity/passwords/password.ts'
 import type { HashClient, PasswordHasher } from '../identity/passwords/password-hasher.ts'
+import type { OpenedSession, SessionService } from './session-service.ts'
 import type { ResolvedAccount, SignUpRefused, SignUpService } from './sign-up-service.ts'
-import type { Session, SessionMethod } from '../identity/session.ts'
-import { sessionLifetimes, mintToken } from '../identity/session.ts'
+import type { SessionMethod } from '../identity/session.ts'
 import type { Store } from '../store.ts'
 import type { ClientInfo } from '../identity/client-info.ts'
 
 export interface SignInDeps {
-  readonly store: Pick<Store, 'accounts' | 'sessions' | 'providerIdentities'>
+  readonly store: Pick<Store, 'accounts' | 'sessions'>
   readonly signUp: SignUpService
+  readonly sessions: SessionService
   readonly attemptLimits: AttemptLimits
   readonly passwords: PasswordHasher
   readonly emailVerification: EmailVerificationService
@@ -77,46 +76,12 @@ export type SignInCodeResult =
 /** When to retry while the email queue is full: a few hundred emails may have been sent by then. */
 export const mailRetryAfterMs = 60_000
 
-interface SignedIn extends ResolvedAccount {
+/** `isNewAccount` and `invited` are false but for an account that was just created. */
+interface SignedIn extends OpenedSession, Pick<ResolvedAccount, 'isNewAccount' | 'invited'> {
   readonly kind: 'signed-in'
-  readonly hasPassword: boolean
-  readonly session: Session
-  /** The cookie's value; only its hash is stored. */
-  readonly token: string
 }
 
 export type SignInResult = SignedIn | { readonly kind: 'wrong' } | SignUpRefused
-
-/** A provider's claims about the person, validated by the protocol. */
-export interface ProviderClaims {
-  readonly provider: string
-  readonly subject: string
-  readonly email: string | null
-  readonly emailVerified: boolean
-}
-
-/** Why a provider's sign-in was refused; also a code in the address of the page that says so. */
-export type ProviderRefusal =
-  /** The provider gave no address. */
-  | 'email_missing'
-  /** The provider has not verified the address. */
-  | 'email_unverified'
-  /** The address cannot be that of an account here. */
-  | 'email_unusable'
-  /** The account of the address has never proven it. */
-  | 'link_refused'
-  /** Another subject of the provider is linked to the account of the address. */
-  | 'linked_elsewhere'
-  /** The account is disabled. */
-  | 'account_unavailable'
-  | 'sign_up_closed'
-
-export type ProviderSignInResult =
-  | (SignedIn & {
-      /** The address that the provider has verified instead of the account's, where no other account has it. */
-      readonly changedEmail: string | null
-    })
-  | { readonly kind: 'refused'; readonly reason: ProviderRefusal; readonly account: string | null }
 
 export class SignInService {
   readonly #deps: SignInDeps
@@ -241,7 +206,9 @@ export class SignInService {
       await store.accounts.setPasswordHash(account.id, passwordHash)
       await writeAudit('password_changed', account.id, client, null)
     }
-    return (await this.#openSession(account.id, 'code', client, resolved)) ?? this.#recordFailure(address, 'code', client)
+    const opened = await this.#deps.sessions.open(account.id, 'code', client)
+    if (opened === undefined) return this.#recordFailure(address, 'code', client)
+    return { ...opened, kind: 'signed-in', isNewAccount, invited: resolved.invited }
   }
 
   /** @throws TooManyAttempts */
@@ -271,7 +238,7 @@ export class SignInService {
         throw error
       })
     if (!usable || !ok) return this.#recordFailure(address, 'password', client)
-    const opened = await this.#openSession(record.account.id, 'password', client, { isNewAccount: false, invited: false })
+    const opened = await this.#deps.sessions.open(record.account.id, 'password', client)
     if (opened === undefined) return this.#recordFailure(address, 'password', client)
     // A concurrent password change ended every other session before this session existed, so it is checked again.
     const latest = await store.accounts.findForSignIn(record.account.id)
@@ -283,61 +250,7 @@ export class SignInService {
     }
     await restoreAttempt()
     if (rehash && !changed) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password, hashClient))
-    return opened
-  }
-
-  /**
-   * Signs in to the account of a provider's identity. A new identity is linked by verified address: verified by the provider, and proven here.
-   * An account has one identity of each provider, because addresses are given to other people.
-   */
-  async signInWithProvider(claims: ProviderClaims, client: ClientInfo, invite: string | null): Promise<ProviderSignInResult> {
-    const { store, signUp, clock, rules } = this.#deps
-    const { provider, subject } = claims
-    const verdict = claims.email === null ? null : parseEmail(claims.email, rules)
-    const address = verdict?.kind === 'good' && claims.emailVerified ? verdict.email : null
-    const known = await store.providerIdentities.find(provider, subject)
-    if (known !== undefined) return this.#openProviderSession(known, provider, client, address)
-    if (address === null) {
-      const reason = verdict === null ? 'email_missing' : verdict.kind === 'good' ? 'email_unverified' : 'email_unusable'
-      return this.#refuseProvider(reason, provider, null, client)
-    }
-    const resolved = await signUp.findOrCreateAccount({ address, passwordHash: null, invite }, client)
-    if ('kind' in resolved) return this.#refuseProvider('sign_up_closed', provider, null, client)
-    const { account } = resolved
-    const record = await store.accounts.findForSignIn(account.id)
-    if (record?.account.status !== 'active') return this.#refuseProvider('account_unavailable', provider, account.id, client)
-    if (!record.emailVerified) return this.#refuseProvider('link_refused', provider, account.id, client)
-    const outcome = await store.providerIdentities.link(provider, subject, account.id, clock.now())
-    if (outcome === 'other_subject') return this.#refuseProvider('linked_elsewhere', provider, account.id, client)
-    // A concurrent sign-in of this identity may have linked it to another account.
-    const linked = outcome === 'linked' ? account.id : await store.providerIdentities.find(provider, subject)
-    if (linked !== account.id) return this.#openProviderSession(linked ?? account.id, provider, client, address)
-    if (outcome === 'linked') await this.#deps.writeAudit('provider_linked', account.id, client, { provider })
-    return this.#openProviderSession(account.id, provider, client, address, resolved)
-  }
-
-  async #openProviderSession(
-    account: string,
-    provider: string,
-    client: ClientInfo,
-    address: string | null,
-    origin: Pick<ResolvedAccount, 'isNewAccount' | 'invited'> = { isNewAccount: false, invited: false },
-  ): Promise<ProviderSignInResult> {
-    const opened = await this.#openSession(account, 'provider', client, origin)
-    if (opened === undefined) return this.#refuseProvider('account_unavailable', provider, account, client)
-    const isOffered =
-      address !== null && address !== opened.account.email && (await this.#deps.signUp.findAccount(address)) === undefined
-    return { ...opened, changedEmail: isOffered ? address : null }
-  }
-
-  async #refuseProvider(
-    reason: ProviderRefusal,
-    provider: string,
-    account: string | null,
-    client: ClientInfo,
-  ): Promise<ProviderSignInResult> {
-    await this.#deps.writeAudit('provider_refused', account, client, { provider, reason })
-    return { kind: 'refused', reason, account }
+    return { ...opened, kind: 'signed-in', isNewAccount: false, invited: false }
   }
 
   async #findSignInRecord(address: string): Promise<SignInRecord | undefined> {
@@ -358,41 +271,6 @@ export class SignInService {
 
   #isKnownDevice({ deviceTokens }: ClientInfo, account: string): boolean {
     return isKnownDevice(this.#deps.secret, deviceTokens, account)
-  }
-
-  /** Undefined if the account may not sign in. */
-  async #openSession(
-    accountId: string,
-    method: SessionMethod,
-    client: ClientInfo,
-    origin: Pick<ResolvedAccount, 'isNewAccount' | 'invited'>,
-  ): Promise<SignedIn | undefined> {
-    const { store, clock, ids, writeAudit } = this.#deps
-    const record = await store.accounts.findForSignIn(accountId)
-    if (record?.account.status !== 'active') return undefined
-    const at = clock.now()
-    const token = client.sessionToken ?? mintToken((size) => ids.bytes(size))
-    const session = {
-      id: ids.next('ses_', at),
-      account: accountId,
-      kind: 'web' as const,
-      method,
-      client: client.name,
-      address: maskIp(client.ip),
-      createdAt: at,
-      expiresAt: at + sessionLifetimes.web.absoluteMs,
-    }
-    if (!(await store.sessions.create({ ...session, hash: hashToken(token) }))) return undefined
-    await writeAudit('signed_in', accountId, client, { method, session: session.id })
-    return {
-      kind: 'signed-in',
-      account: record.account,
-      hasPassword: record.passwordHash !== null,
-      session: { ...session, lastUsedAt: at },
-      token,
-      isNewAccount: origin.isNewAccount,
-      invited: origin.invited,
-    }
   }
 
   /** Writes one record whether or not the account exists: the write must not reveal it. */

@@ -9,7 +9,7 @@ import { hashToken } from '../../../domain/identity/api-key.ts'
 import { maskEmail } from '../../../domain/identity/audit.ts'
 import { providerLoginLifetimeMs } from '../../../domain/identity/provider-identity.ts'
 import { TooManyAttempts } from '../../../domain/identity/limits/attempt-limits.ts'
-import type { ProviderRefusal } from '../../../domain/services/sign-in-service.ts'
+import type { ProviderRefusal } from '../../../domain/services/provider-sign-in-service.ts'
 import type { ClientInfo } from '../../../domain/identity/client-info.ts'
 import type { Services } from '../../../services/services.ts'
 import { toSafeReturnPath } from '../../../pages/return-path.ts'
@@ -21,9 +21,9 @@ import {
   setBrowserToken,
   setProviderSession,
 } from '../../request/member-cookies.ts'
+import { openSession } from '../../open-session.ts'
 import { isOwnOriginPage } from '../../request/origin.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
-import { completeSignIn } from './sign-in.ts'
 
 /** Error codes in the URL of the page that a failed sign-in ends on. */
 type ProviderSignInError = ProviderRefusal | 'provider_failed' | 'access_denied' | 'too_many'
@@ -121,7 +121,7 @@ export function mountProviderRoutes(serve: ServeEndpoint, services: Services, cl
       return null
     })
     if (claims === null) return redirect(ctx, buildErrorUrl('provider_failed', login))
-    const result = await membership.signIn.signInWithProvider({ provider: id, ...claims }, clientInfo, login.invite)
+    const result = await membership.providerSignIn.signIn({ provider: id, ...claims }, clientInfo, login.invite)
     if (result.kind === 'refused') {
       const { reason, account } = result
       // Masked, because the log keeps no personal data; printable, because the provider's users chose it.
@@ -131,7 +131,7 @@ export function mountProviderRoutes(serve: ServeEndpoint, services: Services, cl
       log.warn({ requestId, provider: id, reason, account, email }, 'a sign-in by provider was refused')
       return redirect(ctx, buildErrorUrl(reason, login))
     }
-    await completeSignIn(ctx, services, result)
+    await openSession(ctx, services, result.account.id, result.token)
     if (provider.endSession) setProviderSession(ctx, services, { provider: id, idToken: claims.idToken })
     const { account, changedEmail } = result
     // The member decides whether an address that changed at the provider becomes the account's.

@@ -179,7 +179,7 @@ function createEmailSignInServe(serve: ServeEndpoint, { config }: Services): Ser
 }
 
 /** Opens the session of a sign-in that has succeeded. */
-export async function completeSignIn(ctx: Context, services: Services, result: SignInResult): Promise<SignedInResponse> {
+async function completeSignIn(ctx: Context, services: Services, result: SignInResult): Promise<SignedInResponse> {
   if (result.kind !== 'signed-in') throw createSignInError(result, services.config.signIn)
   const { account, hasPassword, token, isNewAccount, invited } = result
   await openSession(ctx, services, account.id, token)

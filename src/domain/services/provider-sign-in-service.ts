@@ -1,0 +1,110 @@
+/** Signs in through a provider: finds the account of an identity, or links the identity to the account of its proven address. */
+import type { AuditWriter } from '../identity/audit.ts'
+import type { ClientInfo } from '../identity/client-info.ts'
+import type { EmailRules } from '../identity/email/email-address.ts'
+import { parseEmail } from '../identity/email/email-address.ts'
+import type { Store } from '../store.ts'
+import type { OpenedSession, SessionService } from './session-service.ts'
+import type { SignUpService } from './sign-up-service.ts'
+
+interface ProviderSignInDeps {
+  readonly store: Pick<Store, 'accounts' | 'providerIdentities'>
+  readonly signUp: SignUpService
+  readonly sessions: SessionService
+  readonly writeAudit: AuditWriter
+  readonly clock: { now(): number }
+  readonly rules: EmailRules
+}
+
+/** A provider's claims about the person, validated by the protocol. */
+interface ProviderClaims {
+  readonly provider: string
+  readonly subject: string
+  readonly email: string | null
+  readonly emailVerified: boolean
+}
+
+/** Why a provider's sign-in was refused; also a code in the address of the page that says so. */
+export type ProviderRefusal =
+  /** The provider gave no address. */
+  | 'email_missing'
+  /** The provider has not verified the address. */
+  | 'email_unverified'
+  /** The address cannot be that of an account here. */
+  | 'email_unusable'
+  /** The account of the address has never proven it. */
+  | 'link_refused'
+  /** Another subject of the provider is linked to the account of the address. */
+  | 'linked_elsewhere'
+  /** The account is disabled. */
+  | 'account_unavailable'
+  | 'sign_up_closed'
+
+type ProviderSignInResult =
+  | (OpenedSession & {
+      readonly kind: 'signed-in'
+      /** The address that the provider has verified instead of the account's, where no other account has it. */
+      readonly changedEmail: string | null
+    })
+  | { readonly kind: 'refused'; readonly reason: ProviderRefusal; readonly account: string | null }
+
+export class ProviderSignInService {
+  readonly #deps: ProviderSignInDeps
+
+  constructor(deps: ProviderSignInDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Signs in to the account of a provider's identity. A new identity is linked by verified address: verified by the provider, and proven here.
+   * An account has one identity of each provider, because addresses are given to other people.
+   */
+  async signIn(claims: ProviderClaims, client: ClientInfo, invite: string | null): Promise<ProviderSignInResult> {
+    const { store, signUp, clock, rules } = this.#deps
+    const { provider, subject } = claims
+    const verdict = claims.email === null ? null : parseEmail(claims.email, rules)
+    const address = verdict?.kind === 'good' && claims.emailVerified ? verdict.email : null
+    const known = await store.providerIdentities.find(provider, subject)
+    if (known !== undefined) return this.#openProviderSession(known, provider, client, address)
+    if (address === null) {
+      const reason = verdict === null ? 'email_missing' : verdict.kind === 'good' ? 'email_unverified' : 'email_unusable'
+      return this.#refuseProvider(reason, provider, null, client)
+    }
+    const resolved = await signUp.findOrCreateAccount({ address, passwordHash: null, invite }, client)
+    if ('kind' in resolved) return this.#refuseProvider('sign_up_closed', provider, null, client)
+    const { account } = resolved
+    const record = await store.accounts.findForSignIn(account.id)
+    if (record?.account.status !== 'active') return this.#refuseProvider('account_unavailable', provider, account.id, client)
+    if (!record.emailVerified) return this.#refuseProvider('link_refused', provider, account.id, client)
+    const outcome = await store.providerIdentities.link(provider, subject, account.id, clock.now())
+    if (outcome === 'other_subject') return this.#refuseProvider('linked_elsewhere', provider, account.id, client)
+    // A concurrent sign-in of this identity may have linked it to another account.
+    const linked = outcome === 'linked' ? account.id : await store.providerIdentities.find(provider, subject)
+    if (linked !== account.id) return this.#openProviderSession(linked ?? account.id, provider, client, address)
+    if (outcome === 'linked') await this.#deps.writeAudit('provider_linked', account.id, client, { provider })
+    return this.#openProviderSession(account.id, provider, client, address)
+  }
+
+  async #openProviderSession(
+    account: string,
+    provider: string,
+    client: ClientInfo,
+    address: string | null,
+  ): Promise<ProviderSignInResult> {
+    const opened = await this.#deps.sessions.open(account, 'provider', client)
+    if (opened === undefined) return this.#refuseProvider('account_unavailable', provider, account, client)
+    const isOffered =
+      address !== null && address !== opened.account.email && (await this.#deps.signUp.findAccount(address)) === undefined
+    return { ...opened, kind: 'signed-in', changedEmail: isOffered ? address : null }
+  }
+
+  async #refuseProvider(
+    reason: ProviderRefusal,
+    provider: string,
+    account: string | null,
+    client: ClientInfo,
+  ): Promise<ProviderSignInResult> {
+    await this.#deps.writeAudit('provider_refused', account, client, { provider, reason })
+    return { kind: 'refused', reason, account }
+  }
+}

@@ -67,10 +67,9 @@ function renderSocialCard({ services, language, path, asset }: PageContext, { ti
     <meta name="twitter:card" content="summary_large_image" />`
 }
 
-/** What a form did, or a notice where scripts do not run. Text browsers show forms all the same, so a submitted one is answered too. */
-function renderNotice({ t, isUnsent }: PageContext, { notice, needsScript = false }: View): Html {
+/** What a form did, or a notice where scripts do not run. */
+function renderNotice({ t }: PageContext, { notice, needsScript = false }: View): Html {
   if (notice !== undefined) return html`<div class="shell"><p class="notice unsent" role="status">${notice}</p></div>`
-  if (isUnsent) return html`<div class="shell"><p class="notice warn unsent" role="alert">${t.frame.unsent}</p></div>`
   if (!needsScript) return html``
   return html`<noscript
     ><div class="shell"><p class="notice warn unsent">${t.frame.noScript}</p></div></noscript

@@ -37,7 +37,7 @@ interface PageParts {
 }
 
 export interface PageForms<Context extends PageContext> {
-  /** What the page's forms do, by their `action`; a form of a page without any does nothing unless a script sends it. */
+  /** What the page's forms do, by their `action`. */
   readonly actions?: PageActions<Context>
   /**
    * What a form does that was received before; by default the page reports that, and nothing is done. A form that may act again has the
@@ -98,8 +98,6 @@ export interface PageContext {
   readonly redrawn: RedrawnForm | null
   /** Null outside the pages of members. */
   readonly consent: Consent | null
-  /** A form of the page was submitted without scripts, so nothing was done. */
-  readonly isUnsent: boolean
   /** The address of a file of ours, with its content hash. */
   readonly asset: (name: string) => string
 }

@@ -54,8 +54,8 @@ export function mountPageRoutes(router: Router, deps: PageDeps): void {
       if (isTheme(theme)) return rememberChoice(ctx, { parameter: 'theme', cookie: 'theme', value: theme }, services)
       await servePage(ctx, page, deps)
     })
-    // A form of a page without actions comes here only without scripts; the response is the page with a notice that nothing was sent.
-    router.post(page.formPath ?? page.path, (ctx) => servePage(ctx, page, deps))
+    if (page.actions !== undefined || page.submit !== undefined)
+      router.post(page.formPath ?? page.path, (ctx) => servePage(ctx, page, deps))
     // A choice of language, or a sign-in in between, leads to the address of the form.
     if (page.formPath !== undefined)
       router.get(page.formPath, (ctx) => redirect(ctx, ctx.path.replace(/\/[^/]*$/, '') + ctx.search))
@@ -98,7 +98,6 @@ async function servePage(ctx: Context, page: Page, { services, assets, openConse
       return redirect(ctx, outcome.done === undefined ? outcome.path : addQuery(outcome.path, `done=${outcome.done}`))
     }
     if (ctx.method === 'POST' && page.submit !== undefined) return sendPage(ctx, context, await page.submit(context))
-    context = { ...context, isUnsent: ctx.method === 'POST' }
     sendPage(ctx, context, { ...findNotice(page, context), ...(await page.view(context)) })
   } catch (thrown) {
     sendFailure(ctx, context, thrown)
@@ -163,7 +162,6 @@ function createPageContext(ctx: Context, member: Member | null, services: Servic
     consent: null,
     path,
     query,
-    isUnsent: false,
     asset: assets.url,
   }
 }

@@ -1,6 +1,7 @@
 /** `/connect/…`: decide on a program that wants to use the tools. Opening the link approves nothing. */
 import { GatewayError, invalidRequest } from '../../errors.ts'
 import { readDecision, renderDecision, renderOwnWords, renderVerdict } from '../components/approval.ts'
+import { createCardView } from '../components/card-page.ts'
 import { PageForm } from '../components/form.ts'
 import { renderFacts } from '../components/list.ts'
 import { renderRefusal } from '../components/refusal.ts'
@@ -35,17 +36,7 @@ export async function createConsentView(page: PageContext): Promise<View> {
 }
 
 function drawPage({ t }: MemberContext, content: Html): View {
-  return {
-    title: t.consent.title,
-    styles: 'sign-in.css',
-    main: html`<section class="shell centre">
-      <div class="card pad device">
-        <h1>${t.consent.title}</h1>
-        ${content}
-      </div>
-    </section>`,
-    script: { name: 'member', texts: {}, props: {} },
-  }
+  return createCardView({ title: t.consent.title, look: 'device', content })
 }
 
 function renderRequest(context: MemberContext, { name, home, redirect, expiresAt }: ConsentRequest): Html {

@@ -3,6 +3,7 @@ import type { DeviceLoginView } from '../../domain/services/device-login-service
 import { invalidRequest } from '../../errors.ts'
 import { createUnknownCodeError } from '../../services/membership-errors.ts'
 import { readDecision, renderDecision, renderOwnWords, renderVerdict } from '../components/approval.ts'
+import { createCardView } from '../components/card-page.ts'
 import { readText } from '../components/fields.ts'
 import { PageForm } from '../components/form.ts'
 import { renderFacts } from '../components/list.ts'
@@ -63,17 +64,7 @@ function toCodePath(code: string): string {
 }
 
 function drawPage({ t }: MemberContext, content: Html): View {
-  return {
-    title: t.device.title,
-    styles: 'sign-in.css',
-    main: html`<section class="shell centre">
-      <div class="card pad device">
-        <h1>${t.device.title}</h1>
-        ${content}
-      </div>
-    </section>`,
-    script: { name: 'member', texts: {}, props: {} },
-  }
+  return createCardView({ title: t.device.title, look: 'device', content })
 }
 
 function renderDevice(context: MemberContext, { login, sameNetwork }: DeviceLoginView): Html {

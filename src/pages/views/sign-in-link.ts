@@ -5,13 +5,14 @@
  */
 import { maskEmail } from '../../domain/identity/audit.ts'
 import { createExpiredLinkError } from '../../services/membership-errors.ts'
+import { createCardView } from '../components/card-page.ts'
 import { readText } from '../components/fields.ts'
 import { PageForm } from '../components/form.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fillText } from '../page.ts'
 import type { PageActions, PageContext, SubmittedForm, View } from '../page.ts'
-import { openFormSession, requireEmailSignIn } from './open-form-session.ts'
+import { openFormSession, requireEmailSignIn } from '../open-form-session.ts'
 
 const maxLinkChars = 2_000
 
@@ -68,15 +69,5 @@ function readLink(form: SubmittedForm): string {
 }
 
 function drawPage({ t }: PageContext, content: Html): View {
-  return {
-    title: t.signInLink.title,
-    styles: 'sign-in.css',
-    main: html`<section class="shell centre">
-      <div class="card pad sign-in">
-        <h1>${t.signInLink.title}</h1>
-        ${content}
-      </div>
-    </section>`,
-    script: { name: 'sign-in-link', texts: {}, props: {} },
-  }
+  return createCardView({ title: t.signInLink.title, content, script: { name: 'sign-in-link', texts: {}, props: {} } })
 }

@@ -1,5 +1,6 @@
 /** `/sign-in/switch`: asks a signed-in member whom another site has sent to a provider's sign-in, which would replace the session. */
 import { GatewayError } from '../../errors.ts'
+import { createCardView } from '../components/card-page.ts'
 import { html } from '../html.ts'
 import { interpolate } from '../page.ts'
 import type { PageContext, View } from '../page.ts'
@@ -14,20 +15,14 @@ export function createSignInSwitchView({ t, query, services, viewer }: PageConte
   const target = new URLSearchParams({ next: toSafeReturnPath(query.get('next')), ...(invite === null ? {} : { invite }) })
   const { title, ask, stay } = t.signInSwitch
   const name = provider.name
-  return {
+  return createCardView({
     title,
-    styles: 'sign-in.css',
-    main: html`<section class="shell centre">
-      <div class="card pad sign-in">
-        <h1>${title}</h1>
-        <p class="sub">${interpolate(ask, { email: viewer?.email ?? viewer?.id ?? '–', name })}</p>
-        <div class="form-end"><a class="button block" href="/account">${stay}</a></div>
-        <p class="form-links">
-          <a href="/api/membership/auth/oauth/${encodeURIComponent(id)}/start?${target.toString()}"
-            >${interpolate(t.signIn.withProvider, { name })}</a
-          >
-        </p>
-      </div>
-    </section>`,
-  }
+    content: html`<p class="sub">${interpolate(ask, { email: viewer?.email ?? viewer?.id ?? '–', name })}</p>
+      <div class="form-end"><a class="button block" href="/account">${stay}</a></div>
+      <p class="form-links">
+        <a href="/api/membership/auth/oauth/${encodeURIComponent(id)}/start?${target.toString()}"
+          >${interpolate(t.signIn.withProvider, { name })}</a
+        >
+      </p>`,
+  })
 }

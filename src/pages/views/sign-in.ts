@@ -1,6 +1,7 @@
 /** `/sign-in`: by emailed code, by password, by sign-up, or through a provider. */
 import { codeLifetimeMs, resendAfterMs } from '../../domain/identity/email/email-otp.ts'
 import { createCodeRequestError } from '../../services/membership-errors.ts'
+import { createCardView } from '../components/card-page.ts'
 import {
   createAddressError,
   createErrorInWords,
@@ -18,7 +19,7 @@ import type { Html } from '../html.ts'
 import { fillText, interpolate } from '../page.ts'
 import type { PageActions, PageContext, PageRedirect, SignInStep, SubmittedForm, View } from '../page.ts'
 import { toSafeReturnPath } from '../return-path.ts'
-import { openFormSession, requireEmailSignIn } from './open-form-session.ts'
+import { openFormSession, requireEmailSignIn } from '../open-form-session.ts'
 
 type SignInMethod = 'code' | 'password' | 'sign-up'
 
@@ -181,17 +182,11 @@ function toOwnPath({ query }: PageContext, choice: Readonly<Record<string, strin
 
 /** Where the providers are the only way in. */
 function createProvidersOnlyView(context: PageContext, title: string, invite: string): View {
-  return {
+  return createCardView({
     title,
-    styles: 'sign-in.css',
-    main: html`<section class="shell centre">
-      <div class="card pad sign-in">
-        <h1>${title}</h1>
-        <p class="sub">${context.t.signIn.leadProviders}</p>
-        ${renderSignUpPolicy(context)} ${renderProviderFailure(context)} ${renderProviderLinks(context, invite)}
-      </div>
-    </section>`,
-  }
+    content: html`<p class="sub">${context.t.signIn.leadProviders}</p>
+      ${renderSignUpPolicy(context)} ${renderProviderFailure(context)} ${renderProviderLinks(context, invite)}`,
+  })
 }
 
 /** Why the visitor is asked to sign in, where the page that sent them here tells. */

@@ -1,4 +1,5 @@
 /** `/sign-out`: ends the session. The header of each page has its form, which scripts take over to ask about kept conversations. */
+import { createCardView } from '../components/card-page.ts'
 import { PageForm } from '../components/form.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
@@ -16,17 +17,8 @@ export const signOutActions: Readonly<Record<string, PageAction>> = {
 
 export function createSignOutView(context: PageContext): View {
   const { frame } = context.t
-  return {
-    title: frame.signOut,
-    styles: 'sign-in.css',
-    main: html`<section class="shell centre">
-      <div class="card pad sign-in">
-        <h1>${frame.signOut}</h1>
-        ${renderSignOutForm(context, html`<button class="button block" data-sign-out>${frame.signOut}</button>`)}
-      </div>
-    </section>`,
-    script: { name: 'member', texts: {}, props: {} },
-  }
+  const button = html`<button class="button block" data-sign-out>${frame.signOut}</button>`
+  return createCardView({ title: frame.signOut, content: renderSignOutForm(context, button) })
 }
 
 export function renderSignOutForm(context: PageContext, button: Html): Html {

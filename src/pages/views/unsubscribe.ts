@@ -3,6 +3,7 @@
  * mail scanners open links too; its form does, and so does the POST of a mail program (RFC 8058).
  */
 import { GatewayError } from '../../errors.ts'
+import { createCardView } from '../components/card-page.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageContext, View } from '../page.ts'
@@ -32,14 +33,5 @@ export async function unsubscribe(context: PageContext): Promise<View> {
 }
 
 function createView({ t }: PageContext, content: Html): View {
-  return {
-    title: t.unsubscribe.title,
-    styles: 'sign-in.css',
-    main: html`<section class="shell centre">
-      <div class="card pad sign-in">
-        <h1>${t.unsubscribe.title}</h1>
-        ${content}
-      </div>
-    </section>`,
-  }
+  return createCardView({ title: t.unsubscribe.title, content })
 }

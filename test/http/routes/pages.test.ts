@@ -151,25 +151,6 @@ t.test('keeps form input out of the address where scripts do not run', async (t)
   t.ok(seen > 5, `${seen} forms`)
 })
 
-t.test('reports that nothing was sent where a form is submitted without scripts', async (t) => {
-  const gateway = await startGateway(t)
-  const submit = (path: string, language: string) =>
-    fetch(gateway.url + path, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: { ...html, 'accept-language': language, 'content-type': 'application/x-www-form-urlencoded' },
-      body: 'email=mei%40example.com&password=do-not-show-this',
-    })
-  const response = await submit('/plans', 'en')
-  const page = await response.text()
-  t.equal(response.status, 200)
-  t.match(page, '<p class="notice warn unsent" role="alert">Nothing was sent, because this page needs JavaScript.')
-  t.notMatch(page, /<noscript|do-not-show/)
-  t.match(await (await submit('/plans', 'zh')).text(), '内容未提交')
-  t.equal((await submit('/account', 'en')).status, 303, 'a visitor is asked to sign in')
-  t.notMatch(await (await fetch(`${gateway.url}/plans`)).text(), 'Nothing was sent')
-})
-
 t.test('serves icons as PNG, at the addresses that browsers request by themselves too', async (t) => {
   const gateway = await startGateway(t)
   const page = await (await fetch(gateway.url)).text()

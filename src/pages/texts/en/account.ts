@@ -79,7 +79,7 @@ export const account = {
   },
   invite: 'Invite',
   inviteText: 'You get {credits} credits once the person you invited has used the service.',
-  inviteCount: '{credited} of {limit} this month',
+  inviteCount: '{credited} of {limit} this month.',
   inviteLink: 'Your invitation link',
   pack: { checkin: 'Check-in', invite: 'Invitation', rush: 'Rush', grant: 'Gift' },
   packLeft: '{remaining} of {granted} left',
@@ -156,7 +156,6 @@ export const account = {
   deleteAsk: 'Delete this account for good?',
   deleteConfirm: 'Type {email} to confirm',
   deleteSure: 'Delete for good',
-  loading: 'Loading …',
   steps: {
     title: 'Start here',
     done: '(done)',

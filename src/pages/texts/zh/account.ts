@@ -81,7 +81,7 @@ export const account: typeof english = {
   },
   invite: '邀请',
   inviteText: '你邀请的人首次使用后，你将获得 {credits} 点。',
-  inviteCount: '本月 {credited} / {limit}',
+  inviteCount: '本月 {credited} / {limit}。',
   inviteLink: '你的邀请链接',
   pack: { checkin: '签到', invite: '邀请', rush: '抢购', grant: '赠送' },
   packLeft: '剩余 {remaining} / {granted}',
@@ -158,7 +158,6 @@ export const account: typeof english = {
   deleteAsk: '永久注销此账户？',
   deleteConfirm: '输入 {email} 以确认',
   deleteSure: '永久注销',
-  loading: '加载中……',
   steps: {
     title: '从这里开始',
     done: '（已完成）',

@@ -50,17 +50,22 @@ export async function renderTurns(context: MemberContext, keyNames: KeyNames): P
   const page = Math.min(maxPage, Math.max(1, Math.trunc(Number(query.get('page'))) || 1))
   const offset = (page - 1) * pageSize
   const turns = await services.ledger.turns({ ...filter, account: viewer.id, limit: pageSize + 1, ...(offset > 0 && { offset }) })
+  // A new account has nothing to filter or to export.
+  const hasAny = turns.length > 0 || isFiltered || page > 1
   const address = new URLSearchParams([...query].filter(([name]) => isFilterName(name)))
   const csv = `/account/turns.csv${address.toString() === '' ? '' : `?${address}`}`
   return html`<section class="card" aria-labelledby="title-turns">
     <div class="card-head pad-head">
       <h2 id="title-turns" tabindex="-1">${texts.turnsTitle}</h2>
-      <a class="button quiet small" href="${csv}" download data-tip="${texts.exportLimit}">${texts.exportCsv}</a>
+      ${hasAny && html`<a class="button quiet small" href="${csv}" download data-tip="${texts.exportLimit}">${texts.exportCsv}</a>`}
     </div>
-    <details class="fold turn-filter" ${isFiltered && html`open`}>
-      <summary>${texts.filter}</summary>
-      ${renderFilter(context, keyNames)}
-    </details>
+    ${
+      hasAny &&
+      html`<details class="fold turn-filter" ${isFiltered && html`open`}>
+        <summary>${texts.filter}</summary>
+        ${renderFilter(context, keyNames)}
+      </details>`
+    }
     ${
       turns.length === 0
         ? renderNone(context, isFiltered)

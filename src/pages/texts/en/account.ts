@@ -114,7 +114,7 @@ export const account = {
   request: 'Request',
   states: { held: 'running', settled: 'charged', refunded: 'not charged', expired: 'not charged' },
   estimated: 'estimated',
-  securityLead: 'Your sign-ins and the security log are under',
+  securityLead: 'Your sign-ins and the security log have a page of their own:',
   since: 'Member since',
   id: 'Account id',
   alerts: {

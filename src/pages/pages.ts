@@ -15,7 +15,7 @@ import { createSecurityView, securityActions } from './views/member/security.ts'
 import { createSessionsView, sessionActions } from './views/member/sessions.ts'
 import { createUsageView } from './views/member/usage.ts'
 import { createPlansView } from './views/plans.ts'
-import { createSignInLinkView, signInLinkActions } from './views/sign-in-link.ts'
+import { createSignInLinkView, signInLinkActions, signInLinkRepeats } from './views/sign-in-link.ts'
 import { createSignInSwitchView } from './views/sign-in-switch.ts'
 import { createSignInView, signInActions, signInRepeats } from './views/sign-in.ts'
 import { createSignOutView, signOutActions } from './views/sign-out.ts'
@@ -42,7 +42,7 @@ export const pages: readonly Page[] = [
     audience: 'everyone',
     view: createSignInLinkView,
     actions: signInLinkActions,
-    repeats: signInLinkActions,
+    repeats: signInLinkRepeats,
   },
   { path: '/sign-in/switch', audience: 'everyone', view: createSignInSwitchView },
   { path: '/unsubscribe', audience: 'everyone', view: createUnsubscribeView, submit: unsubscribe },

@@ -11,40 +11,50 @@ import { PageForm } from '../components/form.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { fillText } from '../page.ts'
-import type { PageActions, PageContext, SubmittedForm, View } from '../page.ts'
+import type { PageActions, PageContext, PageRedirect, SubmittedForm, View } from '../page.ts'
 import { openFormSession, requireEmailSignIn } from '../open-form-session.ts'
 
 const maxLinkChars = 2_000
 
 export const signInLinkActions: PageActions<PageContext> = {
-  async inspect(context, form) {
-    requireEmailSignIn(context)
-    const link = readLink(form)
-    const address = await context.services.membership.signIn.findEmailByMagicLink(link)
-    if (address === undefined) throw createExpiredLinkError('link')
-    const { t } = context
-    return drawPage(
-      context,
-      html`<p class="sub">${fillText(t.signInLink.whose, { email: html`<strong>${maskEmail(address)}</strong>` })}</p>
-        ${new PageForm(context, 'sign_in').render({
-          hidden: { link },
-          content: html`<div class="form-end"><button class="button block" autofocus>${t.signInLink.signIn}</button></div>`,
-        })}`,
-    )
-  },
+  inspect,
+  sign_in: (context, form) => signIn(context, form, false),
+}
 
-  async sign_in(context, form) {
-    requireEmailSignIn(context)
-    const link = readLink(form)
-    const { services, browser } = context
-    await openFormSession(context, form, {
-      evidence: link,
-      signIn: (client) => services.membership.signIn.signInWithMagicLink(link, browser.token, client),
-      createWrongError: () => createExpiredLinkError('link'),
-    })
-    browser.setToken(null)
-    return { path: browser.signInStep?.next ?? '/account' }
-  },
+/** Looking at a link changes nothing. */
+export const signInLinkRepeats: PageActions<PageContext> = {
+  inspect,
+  sign_in: (context, form) => signIn(context, form, true),
+}
+
+async function inspect(context: PageContext, form: SubmittedForm): Promise<View> {
+  requireEmailSignIn(context)
+  const link = readLink(form)
+  const address = await context.services.membership.signIn.findEmailByMagicLink(link)
+  if (address === undefined) throw createExpiredLinkError('link')
+  const { t } = context
+  return drawPage(
+    context,
+    html`<p class="sub">${fillText(t.signInLink.whose, { email: html`<strong>${maskEmail(address)}</strong>` })}</p>
+      ${new PageForm(context, 'sign_in').render({
+        hidden: { link },
+        content: html`<div class="form-end"><button class="button block" autofocus>${t.signInLink.signIn}</button></div>`,
+      })}`,
+  )
+}
+
+async function signIn(context: PageContext, form: SubmittedForm, isRepeat: boolean): Promise<PageRedirect> {
+  requireEmailSignIn(context)
+  const link = readLink(form)
+  const { services, browser } = context
+  await openFormSession(context, form, {
+    evidence: link,
+    signIn: (client) => services.membership.signIn.signInWithMagicLink(link, browser.token, client),
+    createWrongError: () => createExpiredLinkError('link'),
+    isRepeat,
+  })
+  browser.setToken(null)
+  return { path: browser.signInStep?.next ?? '/account' }
 }
 
 export function createSignInLinkView(context: PageContext): View {

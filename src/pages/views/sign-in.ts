@@ -28,15 +28,15 @@ const maxInviteChars = 64
 export const signInActions: PageActions<PageContext> = {
   code: (context, form) => requestCode(context, form, 'code'),
   sign_up: (context, form) => requestCode(context, form, 'sign-up'),
-  verify: signInWithCode,
-  password: signInWithPassword,
+  verify: (context, form) => signInWithCode(context, form, false),
+  password: (context, form) => signInWithPassword(context, form, false),
 }
 
 export const signInRepeats: PageActions<PageContext> = {
   code: (context, form) => repeatRequest(context, form, 'code'),
   sign_up: (context, form) => repeatRequest(context, form, 'sign-up'),
-  verify: signInWithCode,
-  password: signInWithPassword,
+  verify: (context, form) => signInWithCode(context, form, true),
+  password: (context, form) => signInWithPassword(context, form, true),
 }
 
 async function requestCode(context: PageContext, form: SubmittedForm, way: SignInStep['way']): Promise<PageRedirect> {
@@ -77,7 +77,7 @@ function toBrowserToken({ services, browser }: PageContext, { fields }: Submitte
   return browser.token ?? services.membership.formIds.deriveToken(fields.get('form') ?? '', 'browser')
 }
 
-async function signInWithCode(context: PageContext, form: SubmittedForm): Promise<PageRedirect> {
+async function signInWithCode(context: PageContext, form: SubmittedForm, isRepeat: boolean): Promise<PageRedirect> {
   requireEmailSignIn(context)
   const { services, browser } = context
   const code = readEmailCode(form, 'code')
@@ -88,12 +88,13 @@ async function signInWithCode(context: PageContext, form: SubmittedForm): Promis
     // Without the browser's token no code is valid; an empty one keeps the code path, and so the timing, the same.
     signIn: (client) => signIn.signInWithCode(form.subject, code, browser.token ?? '', client, invite),
     createWrongError: () => createErrorInWords('invalid_credentials', 'code', (t) => t.signIn.wrongCode),
+    isRepeat,
   })
   browser.setToken(null)
   return { path: getNext(context) }
 }
 
-async function signInWithPassword(context: PageContext, form: SubmittedForm): Promise<PageRedirect> {
+async function signInWithPassword(context: PageContext, form: SubmittedForm, isRepeat: boolean): Promise<PageRedirect> {
   requireEmailSignIn(context)
   const email = readText(form, 'email', maxEmailChars)
   const password = readNewPassword(form, 'password')
@@ -102,6 +103,7 @@ async function signInWithPassword(context: PageContext, form: SubmittedForm): Pr
     evidence: JSON.stringify([email, password]),
     signIn: (client) => signIn.signInWithPassword(email, password, client),
     createWrongError: () => createErrorInWords('invalid_credentials', 'password', (t) => t.signIn.wrongPassword),
+    isRepeat,
   })
   return { path: getNext(context) }
 }

@@ -4,8 +4,6 @@ import t from 'tap'
 import type { AnswerEncoder, ApiFormat, JsonObject } from '../../src/exchange/api-format/api-format.ts'
 import { analyzeRequest } from '../../src/exchange/body-parser/analyze-request.ts'
 import { toChatRequest } from '../../src/exchange/request/chat-request.ts'
-import { thinkingField } from '../../src/exchange/request/anthropic-fields.ts'
-import { reasoningItemsField } from '../../src/exchange/request/responses-fields.ts'
 import { messagesFormat } from '../../src/formats/messages/messages-format.ts'
 import { plainChatTarget, toRequestForm } from '../../src/exchange/request/form/request-form.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
@@ -283,8 +281,7 @@ const streams: Readonly<Record<string, (n: number) => readonly JsonObject[]>> = 
   'pieces of text': (n) => listOf(n, () => delta({ content: 'word ' })),
   'pieces of blanks': (n) => listOf(n, () => delta({ content: '  \n' })),
   'pieces of reasoning': (n) => listOf(n, () => delta({ reasoning_content: 'word ' })),
-  'signed reasoning': (n) =>
-    listOf(n, (i) => delta({ [i % 2 === 0 ? thinkingField : reasoningItemsField]: [{ type: 'thinking', thinking: 'x' }] })),
+  'signed reasoning': (n) => listOf(n, () => delta({ extra_content: { google: { thought_signature: 'x' } } })),
   calls: (n) => listOf(n, (i) => [begin(i, `f${i}`), more(i, '{"a":1}')]).flat(),
   'calls without an index': (n) =>
     listOf(n, (i) => delta({ tool_calls: [{ id: `c${i}`, function: { name: 'f', arguments: '{}' } }] })),
@@ -314,7 +311,8 @@ const answers: Readonly<Record<string, (n: number) => JsonObject>> = {
   calls: (n) => message({ tool_calls: listOf(n, chatCall) }),
   'calls of one id': (n) => message({ tool_calls: listOf(n, () => chatCall(0)) }),
   annotations: (n) => message({ content: 'x', annotations: listOf(n, citation) }),
-  'signed reasoning': (n) => message({ content: 'x', [thinkingField]: listOf(n, () => ({ type: 'thinking', thinking: 'x' })) }),
+  'signed calls': (n) =>
+    message({ tool_calls: listOf(n, (i) => ({ ...chatCall(i), extra_content: { google: { thought_signature: 'x' } } })) }),
 }
 
 const requests: Readonly<Record<'messages' | 'responses', JsonObject>> = {

@@ -16,7 +16,7 @@ export interface Reasoning {
 }
 
 /** The private fields of a message for reasoning that its upstream has signed or encrypted. */
-export const signedFields = [thinkingField, reasoningItemsField, callSignaturesField] as const
+const signedFields = [thinkingField, reasoningItemsField, callSignaturesField] as const
 
 export function sealReasoning(
   { field, text, signed }: Reasoning,

@@ -55,6 +55,7 @@ export const gemini: Vendor = {
         usage,
       ),
       events: [
+        { kind: 'signed-reasoning', signed: { field: 'call_signatures', value: { id: 'jm4owj31', ...signed } } },
         call(0, 'jm4owj31', 'search_web', '{"query":"a"}'),
         call(1, 'kq7pzr52', 'search_web', '{"query":"b"}'),
         finish('tool_calls'),

@@ -3,15 +3,14 @@ import type { AnswerEvent } from '../../src/conversation/answer-event.ts'
 import { AnswerRepair } from '../../src/codecs/chat/answer-repair.ts'
 import type { AnswerEncoder } from '../../src/exchange/api-format/api-format.ts'
 import { isRecord } from '../../src/exchange/request/chat-request.ts'
-import { readAnswerEvents } from '../../src/codecs/chat/read-events.ts'
 import { toCompletionResult } from '../../src/upstream/response/buffered-completion.ts'
 import { ClientEvents } from '../../src/codecs/chat/client-events.ts'
 import { StreamAggregator } from '../../src/codecs/chat/stream-aggregator.ts'
 import { StreamReader } from '../../src/upstream/response/stream-reader.ts'
 import type { AnswerSink } from '../../src/codecs/answer-sink.ts'
 import { toPublicUsage } from '../../src/upstream/response/usage.ts'
-import { parseDocument } from '../../src/upstream/response/validate-completion.ts'
 import { CompletionAnswer } from '../../src/upstream/response/whole-answer.ts'
+import { parseDocument } from '../../src/upstream/response/validate-completion.ts'
 import type { VendorAnswer } from './vendor.ts'
 
 export interface ReadAnswer {
@@ -25,7 +24,7 @@ export interface ReadAnswer {
 const allowlist = { productId: 'p', extraFields: [] }
 const upstreamHost = 'vendor.example'
 const requestId = 'mbr_1'
-const context = { requestId, model: allowlist.productId, startedAt: 0 }
+const context = { requestId, model: 'p', startedAt: 0 }
 
 function createBounds({ inputTokens }: VendorAnswer['usage']) {
   return { inputEstimate: inputTokens, outputCap: 4_096 }
@@ -38,24 +37,25 @@ function readStream(stream: readonly object[], usage: VendorAnswer['usage'], sin
   return reader
 }
 
+/** Keeps what an encoder of any format would write. */
+function createRecorder() {
+  const events: AnswerEvent[] = []
+  const record = (pushed: readonly AnswerEvent[]): string => {
+    events.push(...pushed)
+    return ''
+  }
+  const silent = (): string => ''
+  const encoder: AnswerEncoder = { start: silent, push: record, heartbeat: silent, end: silent, fail: silent, whole: record }
+  return { events, encoder }
+}
+
 /** As a client of another format receives it while it arrives. */
 export function readForwarded(stream: readonly object[], usage: VendorAnswer['usage']): ReadAnswer {
-  const pushed: AnswerEvent[] = []
-  const encoder: AnswerEncoder = {
-    start: () => '',
-    push(events) {
-      pushed.push(...events)
-      return ''
-    },
-    heartbeat: () => '',
-    end: () => '',
-    fail: () => '',
-    whole: () => '',
-  }
-  const events = new ClientEvents({ allowlist, context, includeUsage: true, onEvent: null, encoder })
-  const reader = readStream(stream, usage, events)
-  events.buildTrailer(toPublicUsage(reader.report, reader.getUsage()))
-  return { events: joinPieces(pushed), usage: reader.getUsage(), told: findTold(pushed) }
+  const { events, encoder } = createRecorder()
+  const sink = new ClientEvents({ allowlist, context, includeUsage: true, onEvent: null, encoder })
+  const reader = readStream(stream, usage, sink)
+  sink.buildTrailer(toPublicUsage(reader.report, reader.getUsage()))
+  return { events: joinPieces(events), usage: reader.getUsage(), told: findTold(events) }
 }
 
 /** As a client that requested no stream receives it. */
@@ -77,17 +77,11 @@ function finishWhole(
   expected: VendorAnswer['usage'],
   streamUsage?: { readonly usage: ReturnType<StreamReader['getUsage']>; readonly report: Record<string, unknown> | null },
 ): ReadAnswer {
-  const bounds = createBounds(expected)
-  const { usage, final } = toCompletionResult({
-    answer: new CompletionAnswer(document),
-    allowlist,
-    context,
-    bounds,
-    upstreamHost,
-    ...(streamUsage === undefined ? {} : { streamUsage }),
-  })
-  const body = 'reply' in final ? final.reply.body : null
-  const events = readAnswerEvents(JSON.parse(String(body)) as Record<string, unknown>)
+  const { events, encoder } = createRecorder()
+  const answer = new CompletionAnswer(document)
+  const measured = streamUsage === undefined ? {} : { streamUsage }
+  const completion = { answer, allowlist, context, bounds: createBounds(expected), upstreamHost, ...measured }
+  const { usage } = toCompletionResult(completion, { encoder })
   return { events: joinPieces(events), usage, told: findTold(events) }
 }
 

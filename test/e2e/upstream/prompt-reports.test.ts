@@ -1,6 +1,7 @@
 /** What a prompt with files costs, and which of an upstream's reports are charged. The prices make a token a credit. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { createOperatorCli } from '../../support/gateway/operator-cli.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import type { Overrides } from '../../support/gateway/test-gateway.ts'
 import type { Test } from 'tap'
@@ -122,6 +123,8 @@ t.test('charges at most what was reserved for the prompt', async (t) => {
   const onePixel = await chat(user(picture(`data:image/png;base64,${pixel}`)), { prompt_tokens: 90_000, completion_tokens: 2 })
   t.ok(onePixel?.credits !== undefined && Number(onePixel.credits) < 2_000, `a picture of one pixel: ${onePixel?.credits}`)
   t.match(onePixel, { disputed: { input: 90_000, output: 2 } })
+  const { stdout } = await createOperatorCli(t, gateway.config.store.dataDir)('doctor')
+  t.match(stdout, /usage reports .* 1 of its last 1 turn, at most 90000 tokens where/)
   const after = await chat(user(picture(`data:image/png;base64,${pixel}`)), { prompt_tokens: 90_000, completion_tokens: 2 })
   t.match(after, { inputTokens: 90_000, estimated: false }, 'the account’s next files are held at the context')
   t.match(await gateway.listTurns(), [{}, {}])

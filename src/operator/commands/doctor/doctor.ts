@@ -27,6 +27,7 @@ import { checkBackup } from './check-backup.ts'
 import { checkLastReload } from './check-last-reload.ts'
 import { checkMail } from './check-mail.ts'
 import { checkNotifications } from './check-notifications.ts'
+import { checkPromptReports, maxReadTurns } from './check-prompt-reports.ts'
 import { checkUpstreams } from './check-upstreams.ts'
 import { describeError } from './describe-error.ts'
 import { checkSharedStore } from './check-shared-store.ts'
@@ -191,6 +192,7 @@ async function verifyLedger(config: GatewayConfig, folder: DataFolder): Promise<
       ledgerFinding,
       ...missingPlans.map((detail) => ({ what: 'plans', ok: false, detail })),
       ...(await checkIdentities(store)),
+      ...checkPromptReports(await store.ledger.turns({ state: 'settled', limit: maxReadTurns })),
     ]
   })
 }

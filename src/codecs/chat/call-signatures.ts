@@ -23,5 +23,14 @@ function readCall(call: Fields): readonly SignedReasoning[] {
 
 function pickSignatures(item: Fields): Fields | null {
   const names = signatureFields.filter((name) => item[name] !== undefined && item[name] !== null)
-  return names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, item[name]]))
+  const encrypted = pickEncrypted(item['reasoning_details'])
+  if (names.length === 0 && encrypted.length === 0) return null
+  const fields = Object.fromEntries(names.map((name) => [name, item[name]]))
+  return encrypted.length === 0 ? fields : { ...fields, reasoning_details: encrypted }
+}
+
+/** OpenRouter's form of a signature: an entry that names its call. Its entries of text are reasoning, which returns as such. */
+function pickEncrypted(details: unknown): readonly unknown[] {
+  if (!Array.isArray(details)) return none
+  return (details as unknown[]).filter((entry) => isRecord(entry) && entry['type'] === 'reasoning.encrypted')
 }

@@ -72,6 +72,20 @@ for (const [name, fields] of [
         },
       )
 
+for (const path of ['/v1/messages', '/v1/responses'])
+  for (const stream of [false, true])
+    t.test(`the encrypted reasoning of OpenRouter returns: ${path}, ${stream ? 'streamed' : 'whole'}`, async (t) => {
+      const entry = { type: 'reasoning.encrypted', data: 'SIG', id: 'a', format: 'google-gemini-v1', index: 0 }
+      const { sent, post, read } = await startVendor(t, (_, before) =>
+        before === 0 ? [{ role: 'assistant', reasoning: 'think' }, { reasoning_details: [entry] }, { tool_calls: [call] }] : ok,
+      )
+      const first = begun[path] ?? {}
+      const blocks = stream ? await readStream(await post(path, { ...first, stream })) : await read(path, first)
+      t.notMatch(JSON.stringify(blocks), /SIG/, 'sealed')
+      t.equal((await post(path, continued[path]?.(blocks) ?? {})).status, 200)
+      t.match(JSON.parse(sent[1] ?? ''), { messages: [hi, { reasoning: 'think', reasoning_details: [entry] }, { role: 'tool' }] })
+    })
+
 interface StreamEvent {
   readonly type?: string
   readonly index?: number

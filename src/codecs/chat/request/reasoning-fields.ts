@@ -30,9 +30,15 @@ export function encodeSignatures(message: Fields, signatures: RequestForm['signa
   const { [callSignaturesField]: list } = message
   const entries = Array.isArray(list) && signatures !== 'removed' ? (list as unknown[]).filter(isRecord) : []
   // A signature without a call is one of the text.
-  const ofText = entries.find(({ id }) => typeof id !== 'string')
-  const signed = ofText === undefined ? message : { ...message, ...ofText }
+  const ofText = entries.filter(({ id }) => typeof id !== 'string')
+  const signed = ofText.length === 0 ? message : { ...message, ...Object.assign({}, ...ofText), ...joinDetails(ofText) }
   return signCalls(signed, new Map(entries.map(({ id, ...fields }) => [id, fields])), signatures)
+}
+
+/** Entries of OpenRouter, which arrive one by one. */
+function joinDetails(entries: readonly Fields[]): Fields {
+  const details = entries.flatMap(({ reasoning_details: list }) => (Array.isArray(list) ? (list as unknown[]) : []))
+  return details.length === 0 ? {} : { reasoning_details: details }
 }
 
 function signCalls(message: Fields, known: ReadonlyMap<unknown, Fields>, signatures: RequestForm['signatures']): Fields {

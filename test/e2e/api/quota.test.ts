@@ -14,8 +14,7 @@ t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers th
   t.ok(price > 0)
 
   const pool = { day: price * 20, week: price * 20, month: price * 20 }
-  const { clock } = createMovableClock()
-  const g = await startGateway(t, { plans: { free: { rpm: 10_000, concurrency: 1_000, pools: { premium: pool } } } }, { clock })
+  const g = await startGateway(t, { plans: { free: { rpm: 10_000, concurrency: 1_000, pools: { premium: pool } } } })
   const { id, token } = await g.createMember('free')
   // No turn ends before all have arrived, and each uses what it held.
   const seen: number[] = []
@@ -23,7 +22,7 @@ t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers th
   // As many prompt tokens as the hold covers: nano-dollars a token, credits of a thousand of them, less the discount.
   const input = Math.floor(((price * 1000 * 100) / (100 - discountPercent) - 100 * perOutput) / perInput)
   g.demo.script(() => ({ tokens: 3, usage: { prompt_tokens: input, completion_tokens: 100 }, headMs: 4_000 }))
-  const answered = Promise.all(
+  await Promise.all(
     Array.from({ length: 200 }, async () => {
       const response = await g.chat(token, body)
       const text = await response.text()
@@ -37,9 +36,6 @@ t.test('admits exactly 20 of 200 concurrent turns on quota for 20 and answers th
       if (passes) t.ok(Number(response.headers.get('retry-after')) >= 1)
     }),
   )
-  await waitUntil(() => seen.length === 180 && g.demo.calls.length === 20, 'all to have arrived')
-  clock.advance(4_000)
-  await answered
   t.equal((await g.listTurns(id)).find(({ state }) => state === 'settled')?.credits, price, 'the turns cost what was held')
   t.equal(seen.filter((status) => status === 200).length, 20)
   t.ok(seen.includes(429))
@@ -92,15 +88,15 @@ t.test('limits concurrent turns and requests a minute over all keys of an accoun
   const g = await startGateway(t, { plans: { pro: { rpm: 12, concurrency: 3 } } }, { clock })
   const account = await g.createAccount('pro')
   const keys = [await g.createKey(account), await g.createKey(account)]
-  g.demo.script(() => ({ headMs: 10_000 }))
+  g.demo.script(() => ({ headMs: 4_000 }))
   let refusals = 0
   const asked = Array.from({ length: 6 }, async (_, i) => {
     const response = await g.chat(keys[i % 2] ?? '')
     if (response.status === 429) refusals++
     return response
   })
-  await waitUntil(() => refusals === 3 && g.demo.calls.length === 3, 'three to run and three to be refused')
-  clock.advance(10_000)
+  await waitUntil(() => refusals === 3 && g.demo.stats().requests === 3, 'three to run and three to be refused')
+  clock.advance(4_000)
   const answers = await Promise.all(asked)
   t.equal(answers.filter(({ status }) => status === 200).length, 3)
   const refused = answers.filter(({ status }) => status === 429)

@@ -53,6 +53,8 @@ const dayMs = 86_400_000
 
 export class RedeemCodeService {
   readonly #deps: RedeemCodeDeps
+  /** The last redemption of each code here: many at once would make each other's transactions repeat. */
+  readonly #running = new Map<string, Promise<unknown>>()
 
   constructor(deps: RedeemCodeDeps) {
     this.#deps = deps
@@ -84,17 +86,19 @@ export class RedeemCodeService {
     const subscription = ids.next('sub_', now)
     let outcome: CodeOutcome | undefined
     const result = await this.#countWrong(account.id, client.network, () =>
-      store.redeemCodes.redeem(
-        { hash: hashCode(parsed.code), account: account.id, redemption: ids.next('red_', now), now },
-        (code, entitlement) => {
-          const planned = this.#plan(code, entitlement, now, subscription)
-          if (planned === null) return null
-          outcome = planned.outcome
-          if (!('queue' in planned)) return { kind: 'credits', claim: this.#toClaim(code, planned.outcome, account.id, now) }
-          const { queue, added } = planned
-          const change = subscriptions.arrange(entitlement, queue, now, { endsDue: false })
-          return { kind: 'plan', change, subscription: added }
-        },
+      this.#inTurn(parsed.code, () =>
+        store.redeemCodes.redeem(
+          { hash: hashCode(parsed.code), account: account.id, redemption: ids.next('red_', now), now },
+          (code, entitlement) => {
+            const planned = this.#plan(code, entitlement, now, subscription)
+            if (planned === null) return null
+            outcome = planned.outcome
+            if (!('queue' in planned)) return { kind: 'credits', claim: this.#toClaim(code, planned.outcome, account.id, now) }
+            const { queue, added } = planned
+            const change = subscriptions.arrange(entitlement, queue, now, { endsDue: false })
+            return { kind: 'plan', change, subscription: added }
+          },
+        ),
       ),
     )
     if (result.kind === 'refused' || outcome === undefined)
@@ -106,6 +110,18 @@ export class RedeemCodeService {
     const given = gift.kind === 'plan' ? { terms: gift.terms.id, span: gift.span } : { pool: gift.pool, credits: gift.credits }
     await writeAudit('code_redeemed', account.id, client, { code: code.id, prefix: code.prefix, ...given })
     return { kind: 'good', outcome }
+  }
+
+  /** One redemption of a code after the other. */
+  async #inTurn<Result>(code: string, redeem: () => Promise<Result>): Promise<Result> {
+    const result = (this.#running.get(code) ?? Promise.resolve()).then(redeem)
+    const ended = result.catch(() => undefined)
+    this.#running.set(code, ended)
+    try {
+      return await result
+    } finally {
+      if (this.#running.get(code) === ended) this.#running.delete(code)
+    }
   }
 
   /** Counts the attempt, and takes that back unless the code is wrong: members with a right code are never refused for it. */

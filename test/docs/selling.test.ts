@@ -13,7 +13,14 @@ import { resolvePlan } from '../../src/domain/billing/terms.ts'
 import { BoostService } from '../../src/domain/services/boost-service.ts'
 import type { BoostRules } from '../../src/domain/services/boost-service.ts'
 import { createPlan } from '../support/gateway/test-plans.ts'
-import { addAccount, createSettleOrder, noon, reserveHold, toAccountId } from '../store/contract/store-contract.ts'
+import {
+  addAccount,
+  createReserveOrder,
+  createSettleOrder,
+  noon,
+  reserveHold,
+  toAccountId,
+} from '../store/contract/store-contract.ts'
 import { createSubscriptionService } from '../store/contract/subscription-contract.ts'
 import { createTemporaryFolder, openStoreAt } from '../store/sqlite/support.ts'
 
@@ -210,6 +217,16 @@ const rows: Readonly<Record<string, (t: Test, member: Member) => Promise<void>>>
     await redeem(code)
     await store.redeemCodes.revoke({ id }, noon)
     t.same(await describe(), ['pro', 30, 7, 10_000, 50])
+  },
+  async 'Credits corrected by the operator'(t, { store, describe }) {
+    const { account, periods } = createReserveOrder()
+    const pool = createReserveOrder().pool
+    const order = { account, pool, reason: 'a fault', at: noon, expiresAt: noon + day, periods, limits: plans.free.pools[pool] }
+    await store.ledger.adjust({ ...order, id: 'adj_1', credits: -100 })
+    t.same(await describe(), ['free', null, 107, 1_000, 50])
+    await store.ledger.adjust({ ...order, id: 'adj_2', credits: 30 })
+    t.same(await describe(), ['free', null, 107, 1_000, 80])
+    t.equal((await store.ledger.verify()).ok, true)
   },
   async 'Deletion of the account'(t, { redeemPlan, store, find }) {
     await redeemPlan(plans.pro, '30d')

@@ -221,6 +221,22 @@ export interface GrantOrder {
   readonly expiresAt: number
 }
 
+/** A correction by the operator: a link of the account's chain, with its reason. */
+export interface AdjustOrder {
+  /** `adj_` + 26 characters; the same id twice is one correction. */
+  readonly id: string
+  readonly account: string
+  readonly pool: Pool
+  /** Below zero it is charged like a turn: to the plan as far as all windows have room, then to packs, and the rest as debt. */
+  readonly credits: number
+  readonly reason: string
+  readonly at: number
+  /** When added credits expire. */
+  readonly expiresAt: number
+  readonly periods: Periods
+  readonly limits: PoolLimits
+}
+
 /** One plan pool of an account in the current period. `used` counts settled credits. */
 export interface PoolBalance {
   readonly pool: Pool
@@ -303,6 +319,8 @@ export interface Ledger {
   refund(order: RefundOrder): Promise<Ending>
   /** Adds a pack; the same id twice adds one. Durable. */
   grant(order: GrantOrder): Promise<Pack>
+  /** Adds or takes credits. Returns the pack with the added credits, which is empty where credits were taken. Durable. */
+  adjust(order: AdjustOrder): Promise<Pack>
   /** Opens a new account's balances with the usage of its person; periods that are already open stay unchanged. Durable. */
   openWithUsage(order: OpenWithUsageOrder): Promise<void>
   /**

@@ -23,6 +23,7 @@ export const auditEvents = [
   'plan_changed',
   'code_redeemed',
   'codes_revoked',
+  'credits_adjusted',
   'account_disabled',
   'account_enabled',
   'account_deleted',

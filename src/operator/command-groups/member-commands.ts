@@ -36,6 +36,17 @@ export function addMemberCommands(program: Command, collectOutput: CollectOutput
         (await import('../commands/account.ts')).setPlan(id, options),
       ),
     )
+  addJsonOption(account.command('adjust <account>').description('correct credits; the reason is kept, and the member sees it'))
+    .requiredOption('--credits <n>', 'credits to add, or with a minus to take')
+    .requiredOption('--pool <pool>', 'fast or premium')
+    .requiredOption('--reason <text>', 'why')
+    .option('--expires <when>', 'when added credits expire: a date, or a span such as 30d', '365d')
+    .action(
+      collectOutput(
+        async (id: string, options: OutputOptions & { credits: string; pool: string; reason: string; expires: string }) =>
+          (await import('../commands/adjust.ts')).adjustCredits(id, options),
+      ),
+    )
   addJsonOption(account.command('set-email <account>').description('change the address; both addresses receive an email'))
     .requiredOption('--email <address>', 'the new mail address')
     .action(

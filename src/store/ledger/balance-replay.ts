@@ -5,6 +5,7 @@
 import { genesisHash, hashCheckpoint, hashEntry, isCoveredByHash, isSameHash, hashTurn } from './hash-chain.ts'
 import type { CheckpointTable, EntryTable } from '../schema/schema.ts'
 import { parseAllocations, sumAllocations } from './engine/allocation.ts'
+import type { Allocation } from './engine/allocation.ts'
 import type { VerifiedTurn } from './turn-columns.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
@@ -67,6 +68,21 @@ export class BalanceReplay {
         case 'grant': {
           const [id, kind, pool, granted, expiresAt] = parseDetail<[string, string, string, number, number]>(entry)
           this.packs.set(id, { identity: formatPackIdentity(kind, pool, expiresAt), granted, settled: 0, debt: 0 })
+          return
+        }
+        case 'adjust': {
+          // The last four are there only where credits were taken.
+          type Adjusted = [string, string, string, number, number, string, number?, number[]?, number[]?, Allocation[]?]
+          const [id, kind, pool, credits, expiresAt, , charged = 0, bucketIds = [], debts = [], packs = []] =
+            parseDetail<Adjusted>(entry)
+          const granted = Math.max(0, credits)
+          this.packs.set(id, { identity: formatPackIdentity(kind, pool, expiresAt), granted, settled: 0, debt: 0 })
+          for (const [index, bucketId] of bucketIds.entries()) {
+            const bucket = this.#getBucket(bucketId)
+            bucket.settled += charged
+            bucket.debt += debts[index] ?? 0
+          }
+          for (const [pack, share] of packs) this.#getPack(pack).settled += share
           return
         }
         default:

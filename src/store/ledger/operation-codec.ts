@@ -5,7 +5,15 @@
 import type { PackKind, TurnState } from '../../domain/billing/ledger.ts'
 import type { Window } from '../../domain/billing/plan.ts'
 import type { Pool } from '../../domain/billing/product.ts'
-import type { AccountOperation, AccountResult, LedgerOperation, LedgerResult, SweepResult, UsedPeriod } from './operations.ts'
+import type {
+  AdjustOperation,
+  AccountOperation,
+  AccountResult,
+  LedgerOperation,
+  LedgerResult,
+  SweepResult,
+  UsedPeriod,
+} from './operations.ts'
 import type { PruningStep } from './pruning.ts'
 import type { ColumnValues } from './turn-columns.ts'
 import { annotationColumns, pickValues, requestColumns, toRow, usageColumns } from './turn-columns.ts'
@@ -47,6 +55,18 @@ export type EncodedAccountOperation =
       credits: number,
       at: number,
       expiresAt: number,
+    ]
+  | readonly [
+      kind: 'adjust',
+      id: string,
+      account: string,
+      pool: Pool,
+      credits: number,
+      reason: string,
+      at: number,
+      expiresAt: number,
+      periods: AdjustOperation['periods'],
+      limits: AdjustOperation['limits'],
     ]
   | readonly [
       kind: 'openWithUsage',
@@ -143,6 +163,10 @@ export function encodeOperation(operation: LedgerOperation): EncodedOperation {
       const { id, account, packKind, pool, credits, at, expiresAt } = operation
       return ['grant', id, account, packKind, pool, credits, at, expiresAt]
     }
+    case 'adjust': {
+      const { id, account, pool, credits, reason, at, expiresAt, periods, limits } = operation
+      return ['adjust', id, account, pool, credits, reason, at, expiresAt, periods, limits]
+    }
     case 'openWithUsage': {
       const { account, pool, at, periods } = operation
       const { day, week, month } = periods
@@ -195,6 +219,10 @@ export function decodeOperation(encoded: EncodedOperation): LedgerOperation {
     case 'grant': {
       const [kind, id, account, packKind, pool, credits, at, expiresAt] = encoded
       return { kind, id, account, packKind, pool, credits, at, expiresAt }
+    }
+    case 'adjust': {
+      const [kind, id, account, pool, credits, reason, at, expiresAt, periods, limits] = encoded
+      return { kind, id, account, pool, credits, reason, at, expiresAt, periods, limits }
     }
     case 'openWithUsage': {
       const [kind, account, pool, at, ...periods] = encoded

@@ -43,6 +43,20 @@ export interface GrantOperation {
   readonly expiresAt: number
 }
 
+/** Adds credits as a pack, or takes them. */
+export interface AdjustOperation {
+  readonly kind: 'adjust'
+  readonly id: string
+  readonly account: string
+  readonly pool: Pool
+  readonly credits: number
+  readonly reason: string
+  readonly at: number
+  readonly expiresAt: number
+  readonly periods: Periods
+  readonly limits: Readonly<Record<Window, number>>
+}
+
 /** Opens the current periods of a new account with the usage that its owner's earlier account left. */
 export interface OpenWithUsageOperation {
   readonly kind: 'openWithUsage'
@@ -61,7 +75,7 @@ export interface UsedPeriod {
 export type EndingOperation = SettleOperation | RefundOperation
 
 /** Concerns one account and depends on that account's rows alone. */
-export type AccountOperation = ReserveOperation | EndingOperation | GrantOperation | OpenWithUsageOperation
+export type AccountOperation = ReserveOperation | EndingOperation | GrantOperation | AdjustOperation | OpenWithUsageOperation
 
 /** Ends overdue holds, and those of dead processes. */
 export interface ExpireOperation {

@@ -1,5 +1,6 @@
 /** Turns the ledger port's orders into operations, and their results into the port's answers. */
 import type {
+  AdjustOrder,
   Ending,
   GrantOrder,
   IdempotencyKey,
@@ -11,7 +12,7 @@ import type {
 } from '../../domain/billing/ledger.ts'
 import { toPartKey, unknownCredential } from '../../domain/billing/ledger.ts'
 import { windows } from '../../domain/billing/plan.ts'
-import type { EndingOperation, GrantOperation, OpenWithUsageOperation, ReserveOperation } from './operations.ts'
+import type { AdjustOperation, EndingOperation, GrantOperation, OpenWithUsageOperation, ReserveOperation } from './operations.ts'
 import { zeroUsage } from './turn-columns.ts'
 
 /** How a turn ends. The settlement journal stores it under these names, so that a later version can read it. */
@@ -100,6 +101,23 @@ export function toGrantOperation({ kind: packKind, ...order }: GrantOrder): Gran
   assertAmount('credits', order.credits)
   const { id, account, pool, credits, at, expiresAt } = order
   return { kind: 'grant', id, account, packKind, pool, credits, at, expiresAt }
+}
+
+/** @throws RangeError as `toReserveOperation`; zero corrects nothing */
+export function toAdjustOperation({
+  id,
+  account,
+  pool,
+  credits,
+  reason,
+  at,
+  expiresAt,
+  periods,
+  limits,
+}: AdjustOrder): AdjustOperation {
+  assertAmount('credits', Math.abs(credits))
+  if (credits === 0) throw new RangeError('credits must not be 0')
+  return { kind: 'adjust', id, account, pool, credits, reason, at, expiresAt, periods, limits }
 }
 
 /** @throws RangeError as `toReserveOperation` */

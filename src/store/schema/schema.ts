@@ -198,10 +198,10 @@ export interface TurnTable {
   hash: Uint8Array
 }
 
-export type EntryKind = 'open' | 'limit' | 'grant'
+export type EntryKind = 'open' | 'limit' | 'grant' | 'adjust'
 
 /**
- * The links of an account's chain that are not turns: a bucket was opened, its limit changed, a pack was granted. Rows are
+ * The links of an account's chain that are not turns: a bucket was opened, its limit changed, a pack was granted, credits were corrected. Rows are
  * never changed.
  */
 export interface EntryTable {

@@ -12,6 +12,7 @@ import {
   toEnding,
   toEndingOperation,
   toExpectedEnding,
+  toAdjustOperation,
   toGrantOperation,
   toOpenWithUsageOperation,
   toReserveOperation,
@@ -62,6 +63,10 @@ export function createSqliteLedger(
 
     async grant(order) {
       return expectResult(await writer.apply(toGrantOperation(order), true), 'pack').pack
+    },
+
+    async adjust(order) {
+      return expectResult(await writer.apply(toAdjustOperation(order), true), 'pack').pack
     },
 
     async openWithUsage(order) {

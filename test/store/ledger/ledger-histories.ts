@@ -130,6 +130,21 @@ class Member {
     })
   }
 
+  /** A charge without a hold, or a pack. */
+  async adjust(pool: Pool, credits: number, lastsMs: number): Promise<void> {
+    const id = `${this.account}-pack-${this.packs++}`
+    const [at, periods] = [this.now, this.calendar.getPeriods(this.now)]
+    const granted = Math.max(0, credits)
+    this.model.packs.push({ id, pool, expiresAt: at + lastsMs, granted, reserved: 0, settled: 0 })
+    if (credits < 0) {
+      const nothing = { amount: 0, minAmount: 0, leaseUntil: at }
+      const hold = this.model.reserve({ pool, at, periods, limits: this.limits, ...nothing })
+      if (hold !== undefined) this.model.settle(hold, at, -credits)
+    }
+    const order = { id, account: this.account, pool, credits, reason: 'a fault', at, expiresAt: at + lastsMs }
+    await this.world.store.ledger.adjust({ ...order, periods, limits: this.limits })
+  }
+
   async crash(): Promise<void> {
     if (!(await this.world.crash())) return
     for (const hold of this.holds.values()) this.model.release(hold)
@@ -248,6 +263,16 @@ const anyCommand = fc.oneof(
       .map(([pool, credits, lastsMs]) =>
         createCommand(`grant ${pool} ${credits} for ${lastsMs}`, (member) => member.grant(pool, credits, lastsMs)),
       ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(pool, credits, fc.boolean(), fc.integer({ min: 1, max: 100 * hour }))
+      .filter(([, credits]) => credits > 0)
+      .map(([pool, credits, takes, lastsMs]) => {
+        const signed = takes ? -credits : credits
+        return createCommand(`adjust ${pool} ${signed} for ${lastsMs}`, (member) => member.adjust(pool, signed, lastsMs))
+      }),
   },
   {
     weight: 3,

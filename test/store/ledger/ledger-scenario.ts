@@ -97,6 +97,9 @@ export async function runLedgerScenario(
           expiresAt: now + pick(99) * hour,
         }),
       )
+      const credits = (1 + pick(500)) * (pick(3) === 0 ? 1 : -1)
+      const adjustment = { id: `adj-${packs++}`, account, pool, credits, reason: 'a fault \\ü', at: now, limits }
+      await some(store.ledger.adjust({ ...adjustment, periods: calendar.getPeriods(now), expiresAt: now + pick(99) * hour }))
     } else if (kind === 16) {
       limits = { day: pick(900), week: pick(2500), month: pick(6000) }
     } else if (kind === 17) {

@@ -3,6 +3,7 @@ import t from 'tap'
 import { decodeOperation, decodeResult, encodeOperation, encodeResult } from '../../../src/store/ledger/operation-codec.ts'
 import type { LedgerOperation, LedgerResult } from '../../../src/store/ledger/operations.ts'
 import {
+  toAdjustOperation,
   toEndingOperation,
   toGrantOperation,
   toOpenWithUsageOperation,
@@ -28,6 +29,17 @@ const operations: readonly LedgerOperation[] = [
   }),
   toEndingOperation({ kind: 'refund', ...createRefundOrder(7) }),
   toGrantOperation(createGrantOrder('pack', 50)),
+  toAdjustOperation({
+    id: 'adj',
+    account,
+    pool,
+    credits: -5,
+    reason: 'a fault',
+    at: noon,
+    expiresAt: noon + 9,
+    periods,
+    limits: { day: 1, week: 2, month: 3 },
+  }),
   toOpenWithUsageOperation({ account, pool, at: noon, periods, used: { day: 1, week: 2, month: 3 } }),
   { kind: 'expire', at: noon, monotonicMs: 5, except: [1, 2] },
   {

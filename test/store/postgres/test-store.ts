@@ -16,6 +16,7 @@ export function createNoLedger(): WritableLedger {
     settle: refuse,
     refund: refuse,
     grant: refuse,
+    adjust: refuse,
     openWithUsage: refuse,
     expire: refuse,
     countPendingSettlements: refuse,

@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import type { Store } from '../../../src/domain/store.ts'
 import { testStoreContract } from '../contract/store-contract.ts'
 import { testRepositoryContract } from '../contract/repository-contract.ts'
+import { testAdjustmentContract } from '../contract/adjustment-contract.ts'
 import { testRedeemCodeContract } from '../contract/redeem-code-contract.ts'
 import { testSubscriptionContract } from '../contract/subscription-contract.ts'
 import { createTemporaryFolder, openStoreAt } from './support.ts'
@@ -12,6 +13,7 @@ import { createTemporaryFolder, openStoreAt } from './support.ts'
 const openEmpty = (t: Test): Promise<Store> => openStoreAt(t, join(createTemporaryFolder(t), 'store.db'))
 
 testStoreContract(t, openEmpty)
+testAdjustmentContract(t, openEmpty)
 testRepositoryContract(t, async (t) => [await openEmpty(t)])
 testSubscriptionContract(t, async (t) => [await openEmpty(t)])
 testRedeemCodeContract(t, async (t) => [await openEmpty(t)])

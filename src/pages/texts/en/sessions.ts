@@ -39,6 +39,7 @@ export const sessions = {
     plan_changed: 'Plan changed',
     code_redeemed: 'Code redeemed',
     codes_revoked: 'Codes revoked',
+    credits_adjusted: 'Credits corrected',
     account_disabled: 'Account disabled',
     account_enabled: 'Account enabled',
     account_deleted: 'Account deleted',

@@ -41,6 +41,7 @@ export const sessions: typeof english = {
     plan_changed: '变更套餐',
     code_redeemed: '兑换码已兑换',
     codes_revoked: '兑换码已作废',
+    credits_adjusted: '点数已更正',
     account_disabled: '停用账户',
     account_enabled: '启用账户',
     account_deleted: '注销账户',

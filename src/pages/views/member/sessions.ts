@@ -109,12 +109,15 @@ function renderEvent(context: PageContext, record: AuditRecord, names: ReadonlyM
   </li>`
 }
 
-/** Which key, device or plan the entry is about; null if it is about the account. */
+/** Which key, device, plan or credits the entry is about, with the operator's reason; null if it is about the account. */
 function describeSubject(context: PageContext, { detail }: AuditRecord, names: ReadonlyMap<string, string>): string | null {
   if (detail === null) return null
-  const { key, prefix, client, session, plan, provider, ended_sessions: ended } = detail
+  const { key, prefix, client, session, plan, provider, ended_sessions: ended, terms, credits, reason } = detail
   if (typeof key === 'string') return names.get(key) ?? (typeof prefix === 'string' ? `${prefix}…` : null)
-  if (typeof plan === 'string') return plan
+  const why = typeof reason === 'string' ? `: ${reason}` : ''
+  if (typeof credits === 'number') return `${formatCount(context, 'credits', credits)}${why}`
+  if (typeof plan === 'string') return `${plan}${why}`
+  if (typeof terms === 'string') return `${terms}${why}`
   if (typeof provider === 'string') return provider
   if (typeof client === 'string') return client
   if (typeof session === 'string' && names.has(session)) return names.get(session) ?? null

@@ -6,7 +6,7 @@ import type { Bucket } from '../bucket.ts'
 import { parseJson } from '../../../system/parse-json.ts'
 
 /** The credits of one pack. */
-type Allocation = readonly [pack: string, credits: number]
+export type Allocation = readonly [pack: string, credits: number]
 
 /** A pack with credits left that has not expired. `left` excludes reserved credits. */
 export interface OpenPack {

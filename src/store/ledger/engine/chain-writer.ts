@@ -3,7 +3,11 @@ import { currentHashVersion, hashEnding, hashEntry } from '../hash-chain.ts'
 import type { EntryKind } from '../../schema/schema.ts'
 import type { AccountBalance } from '../account-balance.ts'
 import type { SettlementTurn, TurnEnding } from '../turn-columns.ts'
+import type { Allocation } from './allocation.ts'
 import type { LedgerStorage } from './ledger-storage.ts'
+
+/** Its shape depends on the entry's kind; `balance-replay.ts` reads it. */
+type EntryDetail = readonly (string | number | readonly number[] | readonly Allocation[])[]
 
 export class ChainWriter {
   readonly #storage: LedgerStorage
@@ -12,7 +16,7 @@ export class ChainWriter {
     this.#storage = storage
   }
 
-  append(balance: AccountBalance, kind: EntryKind, at: number, detail: readonly (string | number)[]): void {
+  append(balance: AccountBalance, kind: EntryKind, at: number, detail: EntryDetail): void {
     const entry = { account: balance.account, seq: balance.seq + 1, kind, at, detail: JSON.stringify(detail) }
     balance.requireWrite()
     balance.hash = hashEntry(balance.hash, entry)

@@ -4,9 +4,11 @@
  * transaction back.
  */
 import { windows } from '../../../domain/billing/plan.ts'
+import { allocateSettlement } from './allocation.ts'
 import { ChainWriter } from './chain-writer.ts'
 import type {
   AccountOperation,
+  AdjustOperation,
   AccountResult,
   CountResult,
   GrantOperation,
@@ -39,6 +41,8 @@ export class LedgerEngine {
         return this.#turnEngine.endTurn(operation)
       case 'grant':
         return this.#grantPack(operation)
+      case 'adjust':
+        return this.#adjust(operation)
       case 'openWithUsage':
         return this.#openWithUsage(operation)
     }
@@ -62,9 +66,38 @@ export class LedgerEngine {
       created_at: at,
     })
     if (isNew) this.#chain.append(this.#storage.getBalance(account), 'grant', at, [id, kind, pool, credits, expiresAt])
-    const { expires_at: packExpiresAt, created_at: createdAt, ...pack } = this.#storage.getPack(account, id)
+    return this.#findPack(account, id)
+  }
+
+  #findPack(account: string, id: string): PackResult {
+    const { expires_at: expiresAt, created_at: createdAt, ...pack } = this.#storage.getPack(account, id)
     if (pack.account !== account) throw new Error(`pack ${id} belongs to another account`)
-    return { kind: 'pack', pack: { ...pack, expiresAt: packExpiresAt, createdAt } }
+    return { kind: 'pack', pack: { ...pack, expiresAt, createdAt } }
+  }
+
+  /** The pack marks the correction as made, so it also exists, without credits, where credits are taken. */
+  #adjust({ id, account, pool, credits, reason, at, expiresAt, periods, limits }: AdjustOperation): PackResult {
+    const granted = Math.max(0, credits)
+    const pack = { id, account, kind: 'grant' as const, pool, granted, reserved: 0, settled: 0 }
+    if (!this.#storage.insertPack({ ...pack, expires_at: expiresAt, created_at: at })) return this.#findPack(account, id)
+    const balance = this.#storage.getBalance(account)
+    const detail = [id, 'grant', pool, credits, expiresAt, reason]
+    if (credits > 0) {
+      this.#chain.append(balance, 'adjust', at, detail)
+      return this.#findPack(account, id)
+    }
+    const buckets = windows.map((window) => this.#buckets.rollTo(balance, pool, window, periods[window], limits[window], at))
+    const nothingHeld = { fromPlan: 0, fromPacks: [] }
+    const { fromPlan, fromPacks, debt, windowDebts } = allocateSettlement(-credits, nothingHeld, buckets, () =>
+      this.#storage.listOpenPacks(account, pool, at),
+    )
+    const charged = fromPlan + debt
+    const ids = buckets.map((bucket) => bucket.get('id'))
+    this.#chain.append(balance, 'adjust', at, [...detail, charged, ids, windowDebts, fromPacks])
+    for (const [index, bucket] of buckets.entries()) bucket.applyDelta(0, charged, windowDebts[index] ?? 0)
+    for (const [other, share] of fromPacks) this.#storage.applyPackDelta(account, other, 0, share)
+    if (!balance.isValid(pool)) throw new Error(`the balance of ${account} would be overdrawn`)
+    return this.#findPack(account, id)
   }
 
   #openWithUsage({ account, pool, at, periods }: OpenWithUsageOperation): CountResult {

@@ -5,6 +5,7 @@ import {
   assertWholeAmounts,
   toEnding,
   toEndingOperation,
+  toAdjustOperation,
   toGrantOperation,
   toOpenWithUsageOperation,
   toReserveOperation,
@@ -39,6 +40,9 @@ export function createLedger(queue: LedgerQueueHandle, nodeLease: NodeLease): Qu
     },
     async grant(order) {
       return expectResult(await queue.submit(toGrantOperation(order)), 'pack').pack
+    },
+    async adjust(order) {
+      return expectResult(await queue.submit(toAdjustOperation(order)), 'pack').pack
     },
     async openWithUsage(order) {
       await queue.submit(toOpenWithUsageOperation(order))

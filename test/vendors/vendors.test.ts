@@ -1,4 +1,5 @@
 /** Answers and failures of known vendors and model servers in their documented forms, read by the rules alone. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { UpstreamFailure } from '../../src/exchange/upstream-failure.ts'
@@ -10,9 +11,12 @@ import type { ReadAnswer } from './read-answer.ts'
 import type { VendorFailure } from './vendor.ts'
 import { vendors } from './vendors.ts'
 
+const operatorsDocument = readFileSync(new URL('../../docs/upstreams.md', import.meta.url), 'utf8')
+
 for (const { name, sources, answers, failures } of vendors)
   t.test(`${name} is read as documented`, async (t) => {
     t.ok(sources.length > 0, 'a source is named')
+    t.ok(operatorsDocument.includes(`\n| ${name} |  | by example, in full |`), 'docs/upstreams.md has a row')
     for (const answer of answers) {
       const { stream, whole, events, usage } = answer
       const reads: Readonly<Record<string, () => ReadAnswer>> = {

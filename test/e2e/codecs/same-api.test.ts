@@ -5,7 +5,7 @@
  * - the model, whether the target streams, and the cap of the output where it is above the hold
  * - in answers, the ids of items of the Responses API, and the signature of thinking, which is sealed for the member
  *
- * Not generated, because it is received in another form: texts in a row and texts before pictures in one message, marks for the cache of an
+ * Not generated, because it is received in another form: texts in a row in one message, marks for the cache of an
  * hour and those within results, system messages between others, and settings that a policy drops.
  */
 import assert from 'node:assert/strict'
@@ -176,7 +176,7 @@ const messagesQuestion = fc
       .chain((files) => fc.tuple(...files.map((file) => markable(fc.constant(file))))),
     said: markable(text.map((value) => ({ type: 'text', text: value }))),
   })
-  .map(({ files, said }) => [...files, said])
+  .map(({ files, said }) => [...(files.length === 0 ? [] : [said]), ...files, said])
 const textBlock = text.map((value) => ({ type: 'text', text: value }))
 /** What stands in the result of a tool besides its first text. */
 const resultRest = fc.record({

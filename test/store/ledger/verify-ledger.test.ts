@@ -13,6 +13,7 @@ import {
   reserveHold,
   noon,
   createRefundOrder,
+  createReserveOrder,
 } from '../contract/store-contract.ts'
 import { createTemporaryFolder, openStoreAt, withRawDatabase } from '../sqlite/support.ts'
 
@@ -45,6 +46,10 @@ async function history(t: Test) {
   await reserveHold(store, { at: tomorrow, account: toAccountId(2) })
   await store.ledger.expire(tomorrow + 3_600_000, tomorrow + 3_600_000)
   await reserveHold(store, { at: tomorrow, account: toAccountId(2) })
+  const { pool, periods, limits } = createReserveOrder()
+  const correction = { account: toAccountId(2), pool, at: noon, expiresAt: tomorrow, periods, limits, reason: 'a fault' }
+  await store.ledger.adjust({ ...correction, id: 'adj_1', credits: -7 })
+  await store.ledger.adjust({ ...correction, id: 'adj_2', credits: 9 })
   t.same((await store.ledger.verify()).mismatches, [], 'the ledger verifies before the tampering')
   withRawDatabase(file, (db) => db.pragma('wal_checkpoint(truncate)'))
   let copies = 0

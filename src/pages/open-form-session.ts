@@ -1,7 +1,7 @@
 /** Signs in by a form, which may be sent twice: the answer to the first press of a double click is lost. */
 import type { ClientInfo } from '../domain/identity/client-info.ts'
 import type { Session } from '../domain/identity/session.ts'
-import type { SignInResult } from '../domain/services/sign-in-service.ts'
+import type { SignInResult } from '../domain/services/sign-in/sign-in-service.ts'
 import { GatewayError } from '../errors.ts'
 import { createSignInError } from '../services/membership-errors.ts'
 import type { Services } from '../services/services.ts'

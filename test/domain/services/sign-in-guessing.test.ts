@@ -14,7 +14,7 @@ import { createMembership } from '../../../src/domain/services/membership.ts'
 import type { EmailVerificationSecrets } from '../../../src/domain/services/email-verification-service.ts'
 import { createCalendar } from '../../../src/domain/billing/period.ts'
 import { TooManyAttempts } from '../../../src/domain/identity/limits/attempt-limits.ts'
-import type { SignInResult } from '../../../src/domain/services/sign-in-service.ts'
+import type { SignInResult } from '../../../src/domain/services/sign-in/sign-in-service.ts'
 import type { ClientInfo } from '../../../src/domain/identity/client-info.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
 

@@ -7,7 +7,7 @@ import {
   createReauthenticationError,
   createUnchangedAddressError,
 } from '../../../services/membership-errors.ts'
-import { mailRetryAfterMs } from '../../../domain/services/sign-in-service.ts'
+import { mailRetryAfterMs } from '../../../domain/services/sign-in/sign-in-service.ts'
 import { parseEmailCode } from '../../pasted-code.ts'
 import { renderDialog, renderDialogEnd } from '../../components/dialog.ts'
 import {

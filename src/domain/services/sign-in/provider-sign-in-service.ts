@@ -1,11 +1,11 @@
 /** Signs in through a provider: finds the account of an identity, or links the identity to the account of its proven address. */
-import type { AuditWriter } from '../identity/audit.ts'
-import type { ClientInfo } from '../identity/client-info.ts'
-import type { EmailRules } from '../identity/email/email-address.ts'
-import { parseEmail } from '../identity/email/email-address.ts'
-import type { Store } from '../store.ts'
-import type { OpenedSession, SessionService } from './session-service.ts'
-import type { SignUpService } from './sign-up-service.ts'
+import type { AuditWriter } from '../../identity/audit.ts'
+import type { ClientInfo } from '../../identity/client-info.ts'
+import type { EmailRules } from '../../identity/email/email-address.ts'
+import { parseEmail } from '../../identity/email/email-address.ts'
+import type { Store } from '../../store.ts'
+import type { OpenedSession, SessionService } from '../session-service.ts'
+import type { SignUpService } from '../sign-up-service.ts'
 
 interface ProviderSignInDeps {
   readonly store: Pick<Store, 'accounts' | 'providerIdentities'>

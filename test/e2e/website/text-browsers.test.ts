@@ -31,7 +31,9 @@ for (const { name, words, submit, input } of browsers)
       const env = { PATH: process.env['PATH'], HOME: home, LANG: 'C.UTF-8', TERM: 'dumb' }
       const running = promisify(execFile)(program, [...words, ...more, gateway.url + path], { env })
       running.child.stdin?.end(typed)
-      return (await running).stdout.replaceAll(/\s+/g, ' ')
+      // lynx exits with 1 for a page that is a refusal.
+      const { stdout } = await running.catch((failure: { readonly stdout: string }) => failure)
+      return stdout.replaceAll(/\s+/g, ' ')
     }
     const [plans, docs, errors, signIn, submitted] = await Promise.all([
       dump('/plans'),

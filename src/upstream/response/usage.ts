@@ -219,11 +219,13 @@ export class OutputCounter {
   }
 
   addEvent(event: AnswerEvent): void {
-    if (event.kind === 'text' || event.kind === 'refusal' || event.kind === 'reasoning')
-      this.addBytes(Buffer.byteLength(event.text))
-    if (event.kind !== 'call') return
-    if (event.name !== '') (this.#callers ??= new Set()).add(0)
-    this.addBytes(Buffer.byteLength(event.name) + Buffer.byteLength(event.arguments))
+    if (event.kind === 'call' && event.name !== '') (this.#callers ??= new Set()).add(0)
+    this.addBytes(countEventBytes(event))
+  }
+
+  /** A whole answer, whose pieces tell nothing of its tokens. */
+  addWhole(events: readonly AnswerEvent[]): void {
+    this.addBytes(events.reduce((bytes, event) => bytes + countEventBytes(event), 0))
   }
 
   /** Output bytes of an event that holds text only. */
@@ -278,6 +280,11 @@ export class OutputCounter {
     }
     return Math.max(0, bytes - Buffer.byteLength(name))
   }
+}
+
+function countEventBytes(event: AnswerEvent): number {
+  if (event.kind === 'call') return Buffer.byteLength(event.name) + Buffer.byteLength(event.arguments)
+  return event.kind === 'text' || event.kind === 'refusal' || event.kind === 'reasoning' ? Buffer.byteLength(event.text) : 0
 }
 
 export function bytesToTokens(bytes: number): number {

@@ -76,7 +76,7 @@ export class DecodedAnswer implements WholeAnswer {
     const finish = this.#events.findLast((event) => event.kind === 'finish')
     if (finish === undefined) throw inBandFailure('no_finish', upstreamHost)
     checkFinish(finish.reason, upstreamHost)
-    for (const event of this.#events) output.addEvent(event)
+    output.addWhole(this.#events)
     return this.#events.some(isOutput)
   }
 

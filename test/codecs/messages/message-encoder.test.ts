@@ -1,5 +1,6 @@
 /** Answers of the Messages API: chunks of a chat completion in, events out. */
 import t from 'tap'
+import type { AnswerEvent } from '../../../src/conversation/answer-event.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { FailedExchange, JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { deriveNames } from '../../../src/exchange/brand-names.ts'
@@ -393,4 +394,35 @@ t.test('writes a whole answer', async (t) => {
     ],
   ] as const)
     t.match(encodeWhole(choice)['content'], [{ type: 'text', text: expected }], name)
+})
+
+t.test('a whole answer has its parts in the order of its stream', async (t) => {
+  const events: readonly AnswerEvent[] = [
+    { kind: 'text', text: 'First. ' },
+    { kind: 'search', step: { phase: 'start', position: 1, query: 'x' } },
+    { kind: 'search', step: { phase: 'end', position: 1, query: 'x', sources: [], fault: null } },
+    { kind: 'reasoning', text: 'Hm.', field: 'reasoning_content' },
+    { kind: 'text', text: 'Second.' },
+    { kind: 'call', index: 0, id: 'a', name: 'look', arguments: '{"at":1}' },
+    { kind: 'call', index: 1, id: 'b', name: 'patch', arguments: 'free "text"', isCustom: true },
+    { kind: 'finish', reason: 'tool_calls' },
+  ]
+  const { content } = JSON.parse(createEncoder().whole(events)) as { content: readonly JsonObject[] }
+  const streamed = parseEvents(createEncoder().push(events))
+    .filter(({ type }) => type === 'content_block_start')
+    .map(({ content_block: block }) => (block as JsonObject)['type'])
+  t.same(
+    content.map(({ type }) => type),
+    ['text', 'server_tool_use', 'web_search_tool_result', 'thinking', 'text', 'tool_use', 'tool_use'],
+  )
+  t.same(
+    streamed,
+    content.slice(0, -1).map(({ type }) => type),
+    'the second call is written at the end of the stream',
+  )
+  t.match(content.slice(-2), [
+    { id: 'a', input: { at: 1 } },
+    { id: 'b', input: { input: 'free "text"' } },
+  ])
+  t.match(content[1], { input: { query: 'x' } })
 })

@@ -2,7 +2,9 @@
 import t from 'tap'
 import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
 import { parseDocument } from '../../../src/upstream/response/validate-completion.ts'
-import { CompletionAnswer } from '../../../src/upstream/response/whole-answer.ts'
+import type { AnswerEvent } from '../../../src/conversation/answer-event.ts'
+import type { AnswerEncoder } from '../../../src/exchange/api-format/api-format.ts'
+import { CompletionAnswer, DecodedAnswer } from '../../../src/upstream/response/whole-answer.ts'
 import { toSingleChunkResult, toCompletionResult } from '../../../src/upstream/response/buffered-completion.ts'
 
 const given = {
@@ -151,4 +153,44 @@ t.test('sends a whole response as one chunk to a client that requested a stream'
   t.equal(heard.length, 4)
   t.notMatch(frames, /vendor|provider/)
   t.same(usage, { inputTokens: 12, outputTokens: 5, estimated: false })
+})
+
+t.test('an encoder sees nothing of a document that came in place of a stream', async (t) => {
+  let pushed = 0
+  const encoder: AnswerEncoder = {
+    start: () => '',
+    push: () => (pushed++, ''),
+    heartbeat: () => '',
+    end: () => '',
+    fail: () => '',
+    whole: () => (pushed++, ''),
+  }
+  const options = { includeUsage: true, onEvent: null, encoder }
+  t.throws(() => toSingleChunkResult(wholeOf(good), { ...options, isWrongType: true }), { message: /not_sse/ })
+  t.equal(pushed, 0, 'the answer is requested once more, and would stand there twice')
+  toSingleChunkResult(wholeOf(good), options)
+  t.ok(pushed > 0)
+})
+
+t.test('measures the events of another API as its completion', async (t) => {
+  const context = { requestId: 'mbr_1', model: 'svc-2.1', startedAt: 0 }
+  const finish = { kind: 'finish', reason: 'stop' } as const
+  const call = { kind: 'call', index: 0, id: 'a', name: 'look', arguments: '{"at":"x"}' } as const
+  const reasoning = { kind: 'reasoning', text: 'Thought.', field: 'reasoning_content' } as const
+  for (const events of [
+    [{ kind: 'text', text: 'Hello there, you.' }, finish],
+    [reasoning, { kind: 'refusal', text: 'No.' }, finish],
+    [{ kind: 'text', text: 'x' }, call, finish],
+    [{ kind: 'start', id: 'a', model: 'b' }, finish],
+  ] as readonly AnswerEvent[][]) {
+    const decoded = new DecodedAnswer(events, context)
+    const completion = new CompletionAnswer(decoded.toCompletion())
+    t.same(toCompletionResult({ ...given, answer: decoded }).usage, toCompletionResult({ ...given, answer: completion }).usage)
+  }
+  for (const [events, message] of [
+    [[{ kind: 'text', text: 'x' }], /no_finish/],
+    [[{ kind: 'finish', reason: 'error' }], /bad_finish/],
+    [[{ kind: 'finish', reason: 'unusable_output' }], /unusable_output/],
+  ] as readonly (readonly [AnswerEvent[], RegExp])[])
+    t.throws(() => toCompletionResult({ ...given, answer: new DecodedAnswer(events, context) }), { message })
 })

@@ -1,5 +1,6 @@
 /** Holds the maximum cost of a turn before the upstream is called, and settles its actual cost. */
 import {
+  addChargeHeaders,
   computeAffordableOutputTokens,
   computeTurnPrice,
   createQuotaRefusal,
@@ -19,6 +20,7 @@ import {
 import type {
   Exchange,
   HeldTurn,
+  Hold,
   Outcome,
   PluginServices,
   Product,
@@ -53,6 +55,7 @@ export const quotaReserve = definePlugin({
     if (outcome.kind === 'failed') return
     recordCostlyMedia(x, outcome.usage, services)
     x.chargedCredits = await settle(x, outcome, services)
+    addChargeHeaders(x)
   },
 })
 
@@ -107,7 +110,9 @@ async function reserve(x: ReserveInput, services: PluginServices): Promise<HeldT
       const affordable = Math.floor(computeAffordableOutputTokens(hold.credits, input, product.price) / chat.choices)
       const outputCap = Math.max(minOutput, Math.min(cap, affordable))
       if (outputCap < cap) x.headers[x.names.quotaClampedHeader] = String(outputCap)
-      return { ...hold, inputEstimate, mediaEstimate, maxInput: input, maxMediaInput, outputCap }
+      const left = reservation.left ?? null
+      const billing = { pool, left, computeCredits: (usage: Usage) => computeCharge(hold, product, usage) }
+      return { ...hold, inputEstimate, mediaEstimate, maxInput: input, maxMediaInput, outputCap, billing }
     }
     case 'insufficient': {
       const { window } = reservation
@@ -276,8 +281,7 @@ async function settle(
   const { credits } = await ledger.settle({
     hold: x.hold.id,
     at: clock.now(),
-    // The member agreed to the hold. What an upstream produces or reports beyond it is the operator's loss.
-    credits: isUnused ? 0 : Math.min(x.hold.credits, computeFinalPrice(x.product, usage)),
+    credits: isUnused ? 0 : computeCharge(x.hold, x.product, usage),
     tokens,
     estimated: usage.estimated,
     disputed: usage.disputed === undefined ? null : { input: usage.disputed.inputTokens, output: usage.disputed.outputTokens },
@@ -287,6 +291,11 @@ async function settle(
     details: createTurnDetails(x, isUnused ? null : usage),
   })
   return credits
+}
+
+/** The member agreed to the hold. What an upstream produces or reports beyond it is the operator's loss. */
+function computeCharge({ credits }: Hold, product: Product, usage: Usage): number {
+  return Math.min(credits, computeFinalPrice(product, usage))
 }
 
 function computeFinalPrice(product: Product, usage: Usage): number {

@@ -1,5 +1,5 @@
 /** Refunds the hold of a failed turn in full, durably, before the client receives the error. */
-import { createTurnDetails, definePlugin } from '../src/index.ts'
+import { addChargeHeaders, createTurnDetails, definePlugin } from '../src/index.ts'
 import type { Exchange, GatewayError, PluginServices, Slots } from '../src/index.ts'
 
 export const refund = definePlugin({
@@ -12,6 +12,7 @@ export const refund = definePlugin({
     // is only in the journal, and a refund could reach the ledger before it.
     if (x.chargedCredits === undefined) return refundHold(x, outcome.failure, services)
     x.debug.quotaRefunded = false
+    addChargeHeaders(x)
   },
 })
 
@@ -24,4 +25,5 @@ async function refundHold(
   const details = createTurnDetails(x, failedUsage)
   const { state } = await ledger.refund({ hold: x.hold.id, at: clock.now(), code, target, upstreamStatus: status, details })
   x.debug.quotaRefunded = state === 'refunded' || state === 'expired'
+  if (x.debug.quotaRefunded) addChargeHeaders(x)
 }

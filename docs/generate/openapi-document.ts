@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { getErrorCodes } from '../../src/api/endpoint.ts'
 import type { Security, Endpoint } from '../../src/api/endpoint.ts'
+import { turnCharge } from '../../src/api/usage.ts'
 import { endpointsByArea } from '../../src/api/endpoints.ts'
 import { envelope, jsonRpcFailure, messagesFailure, responsesFailure } from '../../src/api/envelope.ts'
 import { errorCatalog } from '../../src/errors.ts'
@@ -28,6 +29,8 @@ export function createOpenApiDocument(): Json {
     responses: addSchema(responsesFailure, 'output'),
     messages: addSchema(messagesFailure, 'output'),
   }
+  // In the last event of a stream, whose media type has no schema.
+  addSchema(turnCharge, 'output')
   const paths: Record<string, Record<string, unknown>> = {}
   for (const [area, list] of Object.entries(endpointsByArea))
     for (const { name, endpoint } of list)
@@ -51,6 +54,7 @@ export function createOpenApiDocument(): Json {
     tags: Object.keys(endpointsByArea).map((name) => ({ name })),
     paths: Object.fromEntries(Object.entries(paths).toSorted(([one], [other]) => (one < other ? -1 : 1))),
     components: {
+      headers: chargeHeaders,
       schemas: Object.fromEntries(Object.entries(schemas).toSorted(([one], [other]) => (one < other ? -1 : 1))),
       securitySchemes: {
         cookie: { type: 'apiKey', in: 'cookie', name: 'svc_membership_session', description: 'The website’s session.' },
@@ -98,15 +102,35 @@ const security: Readonly<Record<Security, readonly Json[]>> = {
 }
 
 function createSuccessResponse(
-  { status = 200, response, mediaType }: Endpoint,
+  { status = 200, response, mediaType, isTurn }: Endpoint,
   addSchema: (schema: z.ZodType, io: 'output') => Json,
 ): Json {
   const content = {
     ...(response === undefined ? {} : toJsonContent(addSchema(response, 'output'))),
-    ...(mediaType === undefined ? {} : { [mediaType]: {} }),
+    ...(mediaType === undefined ? {} : { [mediaType]: isTurn === true ? { 'x-last-event': lastEvent } : {} }),
   }
-  return { [status]: { description: 'Done.', ...(Object.keys(content).length === 0 ? {} : { content }) } }
+  const headers = isTurn === true ? { headers: chargeHeaderLinks } : {}
+  return { [status]: { description: 'Done.', ...headers, ...(Object.keys(content).length === 0 ? {} : { content }) } }
 }
+
+/** Of whole answers that ran a turn, also of those that failed and were refunded. */
+const chargeHeaders = {
+  'x-svc-quota-charged': { description: 'Credits that the turn was charged.', schema: { type: 'integer' } },
+  'x-svc-quota-tier': { description: 'Its pool.', schema: { enum: ['fast', 'premium'] } },
+  'x-svc-quota-remaining': {
+    description: 'Credits left in the window of the pool that has the fewest, without boosts.',
+    schema: { type: 'integer' },
+  },
+  'x-svc-quota-window': { description: 'That window.', schema: { enum: ['day', 'week', 'month'] } },
+  'x-svc-quota-reset': { description: 'When that window resets, in Unix seconds.', schema: { type: 'integer' } },
+} as const satisfies Json
+
+/** A field of a stream's last event, beside those of its format. */
+const lastEvent = { properties: { charge: { $ref: '#/components/schemas/TurnCharge' } } }
+
+const chargeHeaderLinks = Object.fromEntries(
+  Object.keys(chargeHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+)
 
 /** Each status with the codes that have it; the texts stand in `x-failures`. */
 function createFailureResponses(endpoint: Endpoint, failure: Json, addSchema: (schema: z.ZodType, io: 'output') => Json): Json {

@@ -74,5 +74,6 @@ export const createCompletion = defineEndpoint({
   }),
   response: completion,
   mediaType: 'text/event-stream',
+  isTurn: true,
   errors: turnErrors,
 })

@@ -38,5 +38,6 @@ export const createEmbeddings = defineEndpoint({
     model: z.string(),
     usage: z.strictObject({ prompt_tokens: count, total_tokens: count }),
   }),
+  isTurn: true,
   errors: turnErrors,
 })

@@ -52,6 +52,8 @@ export interface Endpoint {
   readonly otherResponses?: Readonly<Record<number, z.ZodType>>
   /** Media types of other statuses that are not JSON; null for an empty body. */
   readonly otherMediaTypes?: Readonly<Record<number, string | null>>
+  /** It runs a turn: its answers carry what that cost, in headers or in a stream's last event. */
+  readonly isTurn?: true
   /** Error codes of its own; `getErrorCodes` adds those of its authentication. */
   readonly errors: readonly ErrorCode[]
 }

@@ -23,6 +23,7 @@ export const createImage = defineEndpoint({
     ),
     usage: z.looseObject({ input_tokens: count, output_tokens: count, total_tokens: count }).optional(),
   }),
+  isTurn: true,
   errors: turnErrors,
 })
 

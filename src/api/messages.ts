@@ -37,6 +37,7 @@ export const createMessage = defineEndpoint({
   response: message,
   mediaType: 'text/event-stream',
   failureFormat: 'messages',
+  isTurn: true,
   errors: turnErrors,
 })
 

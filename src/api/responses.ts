@@ -35,5 +35,6 @@ export const createResponse = defineEndpoint({
   response,
   mediaType: 'text/event-stream',
   failureFormat: 'responses',
+  isTurn: true,
   errors: turnErrors,
 })

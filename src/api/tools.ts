@@ -30,6 +30,7 @@ export const callTool = defineEndpoint({
   summary: 'Calls a tool: a web search that returns one document.',
   body: z.object({ name: z.literal('web_search'), arguments: searchArguments }),
   response: searchDocument.meta({ id: 'SearchDocument' }),
+  isTurn: true,
   errors: ['forbidden_origin', ...turnErrors],
 })
 

@@ -23,7 +23,8 @@ export type AnswerEvent =
   | { readonly kind: 'stop-sequence'; readonly sequence: string }
   /** A reason of chat completions. */
   | { readonly kind: 'finish'; readonly reason: string }
-  | { readonly kind: 'usage'; readonly usage: AnswerUsage }
+  /** `charge` is what the turn costs, for the answer's last event. */
+  | { readonly kind: 'usage'; readonly usage: AnswerUsage; readonly charge?: Fields | undefined }
 
 /** Whether an event does more than to announce or to end the answer. */
 export function isOutput({ kind }: AnswerEvent): boolean {

@@ -7,7 +7,13 @@ export interface BrandNames {
   readonly errorCodeHeader: string
   readonly errorStageHeader: string
   readonly quotaClampedHeader: string
+  /** Unix seconds at which the window of a refusal, or the one with the fewest credits left, resets. */
   readonly quotaResetHeader: string
+  /** Credits that the turn cost, its pool, those that it left in that pool's window with the fewest, and that window. */
+  readonly quotaChargedHeader: string
+  readonly quotaTierHeader: string
+  readonly quotaRemainingHeader: string
+  readonly quotaWindowHeader: string
   /** Request fields that were not forwarded to the upstream. */
   readonly fieldsDroppedHeader: string
   readonly keyPrefix: string
@@ -30,6 +36,10 @@ export function deriveNames(slug: string): BrandNames {
     errorStageHeader: `x-${slug}-error-stage`,
     quotaClampedHeader: `x-${slug}-quota-clamped`,
     quotaResetHeader: `x-${slug}-quota-reset`,
+    quotaChargedHeader: `x-${slug}-quota-charged`,
+    quotaTierHeader: `x-${slug}-quota-tier`,
+    quotaRemainingHeader: `x-${slug}-quota-remaining`,
+    quotaWindowHeader: `x-${slug}-quota-window`,
     fieldsDroppedHeader: `x-${slug}-fields-dropped`,
     keyPrefix: `${slug}_live_`,
     sessionPrefix: `${slug}_sess_`,

@@ -32,11 +32,12 @@ export function createCompletionResult(
     total_tokens: usage.inputTokens + usage.outputTokens,
   }
   const { encoder, onEvent } = callContext
+  const ending = { usage: usageFields, charge: callContext.describeCharge?.(usage) }
   const events: AnswerEvent[] = [
     { kind: 'text', text: content },
     ...annotations.map((annotation) => ({ kind: 'citation', annotation }) as const),
     { kind: 'finish', reason: 'stop' },
-    { kind: 'usage', usage: usageFields },
+    { kind: 'usage', ...ending },
   ]
   if (x.chat?.stream !== true && encoder !== undefined)
     return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body: encoder.whole(events) } } }
@@ -54,7 +55,7 @@ export function createCompletionResult(
     { ...head, choices: choice({ content, ...extraFields }, null) },
     { ...head, choices: choice({}, 'stop') },
   ]
-  if (x.chat.includeUsage) chunks.push({ ...head, choices: [], usage: usageFields })
+  if (x.chat.includeUsage) chunks.push({ ...head, choices: [], ...ending })
   const texts = encoder === undefined || onEvent !== null ? chunks.map((chunk) => JSON.stringify(chunk)) : []
   if (onEvent !== null) for (const text of texts) onEvent(text)
   if (encoder === undefined)

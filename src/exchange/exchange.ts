@@ -3,9 +3,9 @@ import type { ApiFormatName } from './api-format/api-format-name.ts'
 import type { BrandNames } from './brand-names.ts'
 import { GatewayError } from '../errors.ts'
 import type { Account } from '../domain/identity/account.ts'
-import type { Hold } from '../domain/billing/ledger.ts'
+import type { Hold, WindowLeft } from '../domain/billing/ledger.ts'
 import type { Plan } from '../domain/billing/plan.ts'
-import type { Product } from '../domain/billing/product.ts'
+import type { Pool, Product } from '../domain/billing/product.ts'
 import type { UpstreamCost } from '../domain/billing/upstream-cost.ts'
 import type { ChatRequest } from './request/chat-request.ts'
 
@@ -46,6 +46,15 @@ export interface Exchange {
   readonly position?: number
   /** Credits charged in the end. */
   chargedCredits?: number
+  /** What the turns within this one were charged. */
+  nestedCharge?: NestedCharge
+}
+
+/** The charge of the turns within another one. */
+export interface NestedCharge {
+  readonly credits: number
+  /** What the last of them left in the pool of the turn around them; null if none of them used it. */
+  readonly left: WindowLeft | null
 }
 
 /** The last call of an upstream, for the turn log and the metrics. */
@@ -161,6 +170,17 @@ export interface HeldTurn extends Hold {
    * change nothing. Undefined: the hold is settled at the end only.
    */
   settleEarly?(usage: Usage): Promise<void>
+  /** Undefined: answers carry no charge. */
+  readonly billing?: HoldBilling
+}
+
+/** How a held turn is charged. */
+export interface HoldBilling {
+  readonly pool: Pool
+  /** Before the hold; null if it is not known. */
+  readonly left: WindowLeft | null
+  /** The credits that this usage is charged, never more than the hold. */
+  computeCredits(usage: Usage): number
 }
 
 /** The targets to try, best first, and what to send them. */

@@ -9,13 +9,14 @@
  * 6. A hook that returns no promise is not awaited.
  */
 import { GatewayError } from '../errors.ts'
-import type { AnswerEncoder } from './api-format/api-format.ts'
+import type { AnswerEncoder, JsonObject } from './api-format/api-format.ts'
 import type { Client } from './client.ts'
 import { toEnvelopeFrames, toEnvelopeReply, toRequestIdHeaders } from './envelope.ts'
 import { zeroUsage, ClientDisconnected, toFailure } from './exchange.ts'
-import type { CallResult, Exchange, Outcome, Reply, Slot, Slots } from './exchange.ts'
+import type { CallResult, Exchange, Outcome, Reply, Slot, Slots, Usage } from './exchange.ts'
 import type { AnyPlugin, ExchangeWith, ResponseHead } from './plugin.ts'
 import type { PluginServices } from './plugin-services.ts'
+import { computeTurnCharge, toChargeFields } from './turn-charge.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
 /** What follows the chain: the upstream call of a turn, or the handler of an unmetered request. */
@@ -30,6 +31,8 @@ export interface CallContext {
   onUpstreamHeaders(head: ResponseHead): void | Promise<void>
   /** Call this with each streamed event's JSON text. Null if no plugin listens, so that the text need not be created. */
   readonly onEvent: ((json: string) => void) | null
+  /** What a turn with this usage costs, for the last event of its stream; undefined where nothing is charged. */
+  describeCharge?(usage: Usage): JsonObject | undefined
   /** Headers of the response. */
   headers(): Record<string, string>
 }
@@ -44,6 +47,7 @@ export function changeCallContext(
     encoder: callContext.encoder,
     onEvent: callContext.onEvent,
     onUpstreamHeaders: (head) => callContext.onUpstreamHeaders(head),
+    describeCharge: (usage) => callContext.describeCharge?.(usage),
     headers: () => callContext.headers(),
     ...changes,
   }
@@ -249,6 +253,11 @@ class ChainCallContext implements CallContext {
 
   onUpstreamHeaders(head: ResponseHead): void | Promise<void> {
     if (this.#hooks.response.length > 0) return this.#runResponseHooks(head)
+  }
+
+  describeCharge(usage: Usage): JsonObject | undefined {
+    const charge = computeTurnCharge(this.#x, usage)
+    return charge && toChargeFields(charge)
   }
 
   headers(): Record<string, string> {

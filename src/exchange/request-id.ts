@@ -11,5 +11,17 @@ export function adoptRequestId(
   const sent = x.inbound.headers[x.names.requestIdHeader]
   if (typeof sent !== 'string' || !requestIdPattern.test(sent)) return
   x.responseRequestId = sent
-  x.id = sent.startsWith('mbr_') ? sent : `mbr_${sent}`
+  x.id = toExchangeId(sent)
+}
+
+/** The id under which an exchange was recorded, from that id or the client's own; null if none can be that. */
+export function parseRecordedId(id: string): string | null {
+  const own = id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id
+  return requestIdPattern.test(own) || requestIdPattern.test(id) ? toExchangeId(id) : null
+}
+
+const idPrefix = 'mbr_'
+
+function toExchangeId(id: string): string {
+  return id.startsWith(idPrefix) ? id : `${idPrefix}${id}`
 }

@@ -11,7 +11,7 @@ import { mountEmbeddingRoute } from './routes/embeddings.ts'
 import { mountImageRoutes } from './routes/images.ts'
 import { mountMcpRoutes } from './routes/mcp.ts'
 import { mountModelRoutes } from './routes/models.ts'
-import { mountUsageRoute } from './routes/usage.ts'
+import { mountUsageRoutes } from './routes/usage.ts'
 import { mountOperationRoutes } from './routes/operations.ts'
 import { mountTokenCountRoute } from './routes/token-count.ts'
 import { createCommonHeaders } from './response/page-headers.ts'
@@ -27,7 +27,7 @@ export function createApp(deps: RouteDeps): Application {
   mountChatRoutes(api, deps)
   mountTokenCountRoute(api, deps)
   mountModelRoutes(api, deps)
-  mountUsageRoute(api, deps)
+  mountUsageRoutes(api, deps)
   mountMcpRoutes(api, deps)
   mountImageRoutes(api, deps)
   mountEmbeddingRoute(api, deps)

@@ -28,7 +28,7 @@ export const usagePool = z
 
 const turnState = z.enum(['held', 'settled', 'refunded', 'expired'])
 
-const turn = z
+export const turn = z
   .strictObject({
     request_id: z.string(),
     model: z.string(),

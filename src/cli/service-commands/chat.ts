@@ -51,8 +51,9 @@ export const run: CommandHandler = async (context, args, options) => {
   await printTurnFooter(context, talk, result)
 }
 
-function printDetails(context: Context, { model, usage, request_id }: TurnResult): void {
-  context.printDetail(sanitizeText(`model: ${model} · usage: ${JSON.stringify(usage)} · request id: ${request_id}`))
+function printDetails(context: Context, { model, usage, charge, request_id }: TurnResult): void {
+  const figures = `usage: ${JSON.stringify(usage)} · charge: ${JSON.stringify(charge)}`
+  context.printDetail(sanitizeText(`model: ${model} · ${figures} · request id: ${request_id}`))
 }
 
 /** An argument `-` stands for standard input: `svc chat "Summarise:" - < notes.txt`. */

@@ -63,8 +63,21 @@ const usage: Command = {
   examples: [
     { line: 'svc usage', text: { en: 'pools of day, week and month', zh: '日、周、月额度' } },
     { line: 'svc usage --turns', text: { en: 'the latest turns and what each cost', zh: '最近的请求及其用量' } },
+    { line: 'svc usage --request mbr_01JAB', text: { en: 'what one request cost', zh: '某次请求的费用' } },
   ],
-  options: [{ name: 'turns', kind: 'flag', summary: { en: 'the latest turns instead', zh: '改为显示最近的请求' } }],
+  options: [
+    {
+      name: 'turns',
+      kind: 'flag',
+      summary: { en: 'the latest turns instead (not with a key)', zh: '改为显示最近的请求（密钥不可用）' },
+    },
+    {
+      name: 'request',
+      kind: 'text',
+      placeholder: 'id',
+      summary: { en: 'what the request with this id cost instead', zh: '改为显示该 ID 的请求费用' },
+    },
+  ],
   load: () => import('./usage.ts'),
 }
 

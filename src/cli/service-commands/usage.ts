@@ -1,6 +1,7 @@
-/** `GET usage`: the pools of day, week and month, and the boost packs that are used after them; and the emails about them. */
+/** `GET usage`: the pools of day, week and month, and the boost packs that are used after them; what a request cost; and the emails about them. */
 import type { ResponseOf } from '../../api/endpoint.ts'
 import type { showUsage } from '../../api/membership/usage.ts'
+import type { showKeyUsage } from '../../api/usage.ts'
 import type { setUsageAlerts, showUsageAlerts } from '../../api/membership/usage-alerts.ts'
 import type { CommandHandler } from '../command-table/command.ts'
 import type { Context } from '../context.ts'
@@ -12,22 +13,55 @@ import { formatPack } from './client/boost-pack.ts'
 import { callEndpoint, printAnswer } from './client/service-client.ts'
 import type { DeepPartial } from './client/service-client.ts'
 import { requireCredential, readSite } from './client/site.ts'
-import type { Credential } from './client/site.ts'
+import type { Credential, Site } from './client/site.ts'
+import { fetchTurns } from './client/turn-charge.ts'
 
 const alertsPath = '/api/membership/usage-alerts'
 
 export const run: CommandHandler = async (context, _args, options) => {
   const site = readSite(context)
-  const credential = requireCredential(context, site, 'session')
+  const turns = options.getFlag('turns')
+  const requestId = options.getText('request')
+  if (requestId !== undefined) return showRequest(context, site, requestId)
+  const credential = requireCredential(context, site, turns ? 'session' : 'any')
+  if (credential.kind === 'key') return showUsageOfKey(context, site, credential)
   const { answer } = await callEndpoint<typeof showUsage>(context, site, {
     method: 'GET',
     path: '/api/membership/usage',
     credential,
   })
-  const turns = options.getFlag('turns')
   printAnswer(context, site, answer, (usage) =>
     turns ? formatTurns(context, usage, credential) : formatUsage(context, usage, credential),
   )
+}
+
+/** What a key opens: the figures of its account, and not whose they are. */
+async function showUsageOfKey(context: Context, site: Site, credential: Credential): Promise<void> {
+  const { answer } = await callEndpoint<typeof showKeyUsage>(context, site, { method: 'GET', path: '/v1/usage', credential })
+  printAnswer(context, site, answer, (usage) => {
+    const { requests_per_minute: rpm, concurrent_turns: turns } = usage.limits ?? {}
+    const figures = [formatCount(rpm), formatCount(turns)]
+    return [
+      context.localize({ en: `Account of the key in ${credential.from}`, zh: `${credential.from} 中密钥所属的账户` }),
+      ...formatFigures(context, usage),
+      '',
+      context.localize({
+        en: `Limits: ${figures[0]} requests a minute, ${figures[1]} at once`,
+        zh: `限制：每分钟 ${figures[0]} 次请求，同时 ${figures[1]} 个`,
+      }),
+    ].join('\n')
+  })
+}
+
+/** `GET turns/{request id}`: what a request cost, with each of its turns. */
+async function showRequest(context: Context, site: Site, requestId: string): Promise<void> {
+  const credential = requireCredential(context, site, 'any')
+  const found = await fetchTurns(context, requestId, { site, credential })
+  printAnswer(context, site, found, ({ request_id: id = '', credits, data = [] }) => {
+    const sum = formatCount(credits)
+    const line = context.localize({ en: `${sanitizeLine(id)}: ${sum} credits`, zh: `${sanitizeLine(id)}：${sum} 点` })
+    return `${line}\n\n${drawTurns(context, data)}`
+  })
 }
 
 /** `GET` and `POST usage-alerts`: emails at 80 and 100 % of a window, for the account of the session. */
@@ -63,11 +97,13 @@ export const alerts: CommandHandler = async (context, args) => {
 
 type Usage = DeepPartial<ResponseOf<typeof showUsage>>
 
-function formatUsage(
-  context: Context,
-  { account = {}, pools = [], boosts = [], plan_name, plan: planId = '' }: Usage,
-  credential: Credential,
-): string {
+function formatUsage(context: Context, { account = {}, ...usage }: Usage, credential: Credential): string {
+  return [formatAccountLine(context, account, credential), ...formatFigures(context, usage)].join('\n')
+}
+
+type Figures = Pick<Usage, 'pools' | 'boosts' | 'plan_name' | 'plan'>
+
+function formatFigures(context: Context, { pools = [], boosts = [], plan_name, plan: planId = '' }: Figures): readonly string[] {
   const plan = sanitizeLine(plan_name ?? planId)
   const table = drawTable(context, pools, [
     {
@@ -91,19 +127,22 @@ function formatUsage(
   ])
   const packs = boosts.map((pack) => `  ${formatPack(context, pack)}`)
   return [
-    formatAccountLine(context, account, credential),
     context.localize({ en: `Plan: ${plan}`, zh: `套餐：${plan}` }),
     '',
     table,
     ...(packs.length === 0 ? [] : ['', context.localize({ en: 'Boost packs:', zh: '加油包：' }), ...packs]),
-  ].join('\n')
+  ]
 }
 
 /** The latest turns, newest first, each with the request id that support needs. */
 function formatTurns(context: Context, { account = {}, turns = [] }: Usage, credential: Credential): string {
   const line = formatAccountLine(context, account, credential)
   if (turns.length === 0) return `${line}\n${context.localize({ en: 'No turns yet.', zh: '还没有请求。' })}`
-  const table = drawTable(context, turns, [
+  return `${line}\n\n${drawTurns(context, turns)}`
+}
+
+function drawTurns(context: Context, turns: NonNullable<Usage['turns']>): string {
+  return drawTable(context, turns, [
     {
       heading: withZone(context.localize({ en: 'WHEN', zh: '时间' })),
       cell: (turn) => formatTimestamp(context, turn.started_at),
@@ -137,7 +176,6 @@ function formatTurns(context: Context, { account = {}, turns = [] }: Usage, cred
       drop: 4,
     },
   ])
-  return `${line}\n\n${table}`
 }
 
 function renderBar({ limit = 0, used = 0, reserved = 0 }: NonNullable<Usage['pools']>[number]): string {

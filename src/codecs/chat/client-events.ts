@@ -2,7 +2,7 @@
  * Converts the chunks of a stream to the client's events: one line of JSON each, or the events of another API format. The upstream's model id
  * becomes the product's; the usage chunk is held until the end.
  */
-import type { AnswerEncoder } from '../../exchange/api-format/api-format.ts'
+import type { AnswerEncoder, JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { AnswerEvent, AnswerUsage } from '../../conversation/answer-event.ts'
 import { ChatEncoder } from './chat-encoder.ts'
 import type { ChatAnswerContext } from './chat-encoder.ts'
@@ -96,12 +96,12 @@ export class ClientEvents implements AnswerSink {
     return `data: ${json}\n\n`
   }
 
-  /** The last frames: usage if it was requested, then the end. */
-  buildTrailer(usage: AnswerUsage): string {
+  /** The last frames: usage and charge if the usage was requested, then the end. */
+  buildTrailer(usage: AnswerUsage, charge?: JsonObject): string {
     const { encoder, includeUsage } = this.#options
-    if (encoder !== undefined) return encoder.push([{ kind: 'usage', usage }]) + encoder.end()
+    if (encoder !== undefined) return encoder.push([{ kind: 'usage', usage, charge }]) + encoder.end()
     if (!includeUsage) return doneEvent
-    return `data: ${JSON.stringify({ ...this.#head, choices: [], usage })}\n\n${doneEvent}`
+    return `data: ${JSON.stringify({ ...this.#head, choices: [], usage, charge })}\n\n${doneEvent}`
   }
 
   #write(chunk: Record<string, unknown>): string {

@@ -64,6 +64,7 @@ export class MessagesEncoder implements AnswerEncoder {
   #finishReason: string | null = null
   #stopSequence: string | null = null
   #usage: unknown
+  #charge: JsonObject | undefined
   /** The sources of all searches so far. */
   readonly #sources: SearchSource[] = []
   /** The text of the open block, if citations may be found in it. */
@@ -114,6 +115,7 @@ export class MessagesEncoder implements AnswerEncoder {
         return ''
       case 'usage':
         this.#usage = event.usage
+        this.#charge = event.charge
         return ''
       case 'start':
       case 'image':
@@ -130,7 +132,7 @@ export class MessagesEncoder implements AnswerEncoder {
     const events = this.#endContent()
     const delta = { ...this.#stop(), ...emptyFields }
     const usage = this.#toUsage()
-    return events + toEvent('message_delta', { delta, usage }) + toEvent('message_stop')
+    return events + toEvent('message_delta', { delta, usage }) + toEvent('message_stop', { charge: this.#charge })
   }
 
   /** The open block stays open: a client that runs finished calls must not take it for one. */

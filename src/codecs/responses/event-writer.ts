@@ -46,9 +46,10 @@ export class EventWriter {
     return `${beforeNumber}${this.#nextNumber++}${beforeDelta}${JSON.stringify(delta)}}\n\n`
   }
 
-  /** An event with the response object, which is JSON already. */
-  writeResponse(type: EventType, response: string): string {
-    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#nextNumber++},"response":${response}}\n\n`
+  /** An event with the response object, which is JSON already. `charge`: what the turn costs, beside it. */
+  writeResponse(type: EventType, response: string, charge?: object): string {
+    const rest = charge === undefined ? '' : `,"charge":${JSON.stringify(charge)}`
+    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#nextNumber++},"response":${response}${rest}}\n\n`
   }
 
   write(type: EventType, fields: object = {}): string {

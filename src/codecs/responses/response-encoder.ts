@@ -57,6 +57,7 @@ export class ResponsesEncoder implements AnswerEncoder {
   #reasoningField: ReasoningField = 'reasoning_content'
   #finishReason: string | null = null
   #usage: JsonObject | null = null
+  #charge: JsonObject | undefined
   /** The sources of all searches so far. */
   readonly #sources: SearchSource[] = []
 
@@ -75,8 +76,10 @@ export class ResponsesEncoder implements AnswerEncoder {
   push(answered: readonly AnswerEvent[]): string {
     let text = ''
     for (const event of answered) {
-      if (event.kind === 'usage') this.#usage = toResponseUsage(event.usage) ?? this.#usage
-      else if (event.kind === 'search') text += this.#pushSearch(event.step)
+      if (event.kind === 'usage') {
+        this.#usage = toResponseUsage(event.usage) ?? this.#usage
+        this.#charge = event.charge
+      } else if (event.kind === 'search') text += this.#pushSearch(event.step)
       // Some servers send empty pieces after the end.
       else if (this.#finishReason !== null) continue
       else if (event.kind === 'finish') text += this.#finish(event.reason)
@@ -95,7 +98,7 @@ export class ResponsesEncoder implements AnswerEncoder {
   end(): string {
     const rest = this.#finishReason === null ? this.#finish('stop') : ''
     const status = this.#incompleteReason === null ? 'completed' : 'incomplete'
-    return rest + this.#events.writeResponse(`response.${status}`, this.#createFinalResponse()) + doneEvent
+    return rest + this.#events.writeResponse(`response.${status}`, this.#createFinalResponse(), this.#charge) + doneEvent
   }
 
   /** Items that have not ended stay open, so that no client acts on half a call. */

@@ -53,8 +53,17 @@ export interface Hold {
   readonly credits: number
 }
 
+/** The window of a pool with the fewest credits left. Of windows with the same, the last to reset. */
+export interface WindowLeft {
+  readonly window: Window
+  /** Neither used nor reserved; boosts are not counted. */
+  readonly credits: number
+  readonly resetsAt: number
+}
+
 export type Reservation =
-  | { readonly kind: 'held'; readonly hold: Hold }
+  /** `left`: before this hold; absent if the answer of the database was lost and the hold was found later. */
+  | { readonly kind: 'held'; readonly hold: Hold; readonly left?: WindowLeft }
   /** The pool and its boosts are used up; `resetsAt` is the earliest instant with room again, when `window` resets. */
   | { readonly kind: 'insufficient'; readonly resetsAt: number; readonly window: Window }
   /** Only the holds of running turns block this one: retry shortly. */
@@ -181,6 +190,8 @@ export interface Turn extends TurnDetails {
 
 export interface TurnQuery {
   readonly account?: string
+  /** Only turns of this request, among the newest `searched` of all. */
+  readonly request?: { readonly id: string; readonly searched: number }
   readonly state?: TurnState
   readonly model?: string
   readonly credential?: UsageSource

@@ -107,7 +107,7 @@ async function runNestedTurn(
   if (outcome.kind === 'failed') return toFailureResult(turn, outcome.failure)
   // The client has disconnected; no one receives this error.
   if (client.body === null) throw new Error('the client left')
-  return toDocumentResult(client.body)
+  return toDocumentResult(turn, client.body)
 }
 
 function parseMessage(raw: Buffer): Record<string, unknown> {

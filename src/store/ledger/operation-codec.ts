@@ -91,6 +91,7 @@ export type EncodedOperation =
 
 export type EncodedAccountResult =
   | readonly [kind: 'held', id: number, credits: number]
+  | readonly [kind: 'held', id: number, credits: number, window: Window, left: number, resetsAt: number]
   | readonly [kind: 'insufficient', resetsAt: number, window: Window]
   | readonly [kind: 'reserved_elsewhere']
   | readonly [kind: 'concurrency_limit']
@@ -245,8 +246,12 @@ export function encodeResult(result: AccountResult): EncodedAccountResult
 export function encodeResult(result: LedgerResult): EncodedResult
 export function encodeResult(result: LedgerResult): EncodedResult {
   switch (result.kind) {
-    case 'held':
-      return ['held', result.hold.id, result.hold.credits]
+    case 'held': {
+      const { hold, left } = result
+      return left === undefined
+        ? ['held', hold.id, hold.credits]
+        : ['held', hold.id, hold.credits, left.window, left.credits, left.resetsAt]
+    }
     case 'insufficient':
       return ['insufficient', result.resetsAt, result.window]
     case 'reserved_elsewhere':
@@ -272,8 +277,10 @@ export function decodeResult(encoded: EncodedAccountResult): AccountResult
 export function decodeResult(encoded: EncodedResult): LedgerResult
 export function decodeResult(encoded: EncodedResult): LedgerResult {
   switch (encoded[0]) {
-    case 'held':
-      return { kind: 'held', hold: { id: encoded[1], credits: encoded[2] } }
+    case 'held': {
+      const [kind, id, credits, window, left = 0, resetsAt = 0] = encoded
+      return { kind, hold: { id, credits }, ...(window === undefined ? {} : { left: { window, credits: left, resetsAt } }) }
+    }
     case 'insufficient':
       return { kind: 'insufficient', resetsAt: encoded[1], window: encoded[2] }
     case 'reserved_elsewhere':

@@ -17,6 +17,7 @@ import type { CallContext, PluginChain, TurnHandler } from '../../exchange/plugi
 import { getFields } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import { jsonHeaders, openStream } from '../../exchange/response-headers.ts'
+import { addNestedCharge } from '../../exchange/turn-charge.ts'
 import type { Services } from '../../services/services.ts'
 import { encodeReply } from '../../formats/exchange-translation.ts'
 import type { ToolCall } from '../../codecs/shared/tool-call-list.ts'
@@ -73,8 +74,6 @@ class HostedSearchTurn {
   #usage: AnswerUsage | null = null
   /** Usage of the first call, whose hold is the exchange's. */
   #firstUsage: Usage | undefined
-  /** Credits charged for the calls within the turn. */
-  #nestedCredits = 0
   /** Holds within the turn so far. */
   #nestedCount = 0
   /** A call was cut off because the client was slow. */
@@ -132,7 +131,7 @@ class HostedSearchTurn {
     const outcome = await chain
       .run(turn, callModel, client, services)
       .finally(() => (isAnalyzed(chat) ? chat.dispose() : undefined))
-    this.#nestedCredits += turn.chargedCredits ?? 0
+    addNestedCharge(x, turn)
     if (outcome.kind === 'failed') throw this.#toFailure(outcome.failure)
     if (!client.hasEnded) throw this.#createDisconnect()
     this.#isAbandoned = outcome.kind === 'aborted'
@@ -229,7 +228,7 @@ class HostedSearchTurn {
       { clock: services.clock, everyMs: heartbeatEveryMs },
       chain.run(turn, find, client, services),
     )
-    this.#nestedCredits += turn.chargedCredits ?? 0
+    addNestedCharge(x, turn)
     if (outcome.kind === 'failed') return outcome.failure
     if (client.body === null) throw this.#createDisconnect()
     return parseJson(client.body, ownJsonBounds) as SearchDocument
@@ -245,9 +244,10 @@ class HostedSearchTurn {
   }
 
   #toResult({ events, ending }: ModelAnswer): CallResult {
-    const { chat, encoder } = this.#input
+    const { chat, encoder, callContext } = this.#input
     const usage = this.#firstUsage ?? { inputTokens: 0, outputTokens: 0, estimated: false }
-    const summed: readonly AnswerEvent[] = this.#usage === null ? [] : [{ kind: 'usage', usage: this.#usage }]
+    const charge = callContext.describeCharge?.(usage)
+    const summed: readonly AnswerEvent[] = this.#usage === null ? [] : [{ kind: 'usage', usage: this.#usage, charge }]
     const last = [...ending, ...summed]
     if (chat.stream) {
       const frames = encoder.push(last) + encoder.end()
@@ -262,7 +262,8 @@ class HostedSearchTurn {
    * promise that the turn was refunded.
    */
   #toFailure(failure: GatewayError): GatewayError {
-    const credits = (this.#input.x.chargedCredits ?? 0) + this.#nestedCredits
+    const { chargedCredits = 0, nestedCharge } = this.#input.x
+    const credits = chargedCredits + (nestedCharge?.credits ?? 0)
     if (credits === 0) return failure
     const { en, zh } = removeChargeClaim({ en: failure.message, zh: failure.messageZh })
     const isUpstream = failure.code.startsWith('upstream_')

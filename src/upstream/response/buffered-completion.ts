@@ -48,7 +48,10 @@ export function toCompletionResult(completion: BufferedCompletion, { encoder }: 
  */
 export function toSingleChunkResult(
   completion: BufferedCompletion,
-  options: Pick<CallContext, 'onEvent' | 'encoder'> & { readonly includeUsage: boolean; readonly isWrongType?: boolean },
+  options: Pick<CallContext, 'onEvent' | 'encoder' | 'describeCharge'> & {
+    readonly includeUsage: boolean
+    readonly isWrongType?: boolean
+  },
 ): CallResult {
   const { usage, report } = meterAnswer(completion)
   if (options.isWrongType === true) throw inBandFailure('not_sse', completion.upstreamHost)
@@ -56,7 +59,11 @@ export function toSingleChunkResult(
   const events = new ClientEvents({ ...options, allowlist, context })
   return {
     usage,
-    final: { kind: 'trailer', frames: completion.answer.writeTo(events) + events.buildTrailer(toPublicUsage(report, usage)) },
+    final: {
+      kind: 'trailer',
+      frames:
+        completion.answer.writeTo(events) + events.buildTrailer(toPublicUsage(report, usage), options.describeCharge?.(usage)),
+    },
   }
 }
 

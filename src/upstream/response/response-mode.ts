@@ -24,6 +24,7 @@ export const chatMode: ResponseMode<CallResult> = {
     return toSingleChunkResult(completion, {
       onEvent,
       encoder,
+      describeCharge: (usage) => callContext.describeCharge?.(usage),
       includeUsage: route.includeUsage,
       isWrongType: requestMode.stream,
     })

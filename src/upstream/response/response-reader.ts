@@ -209,7 +209,13 @@ function createForwardingOutput<Result>(
   return {
     sink: events,
     finish: ({ usage, report }) =>
-      streamed({ usage, final: { kind: 'trailer', frames: events.buildTrailer(toPublicUsage(report, usage)) } }),
+      streamed({
+        usage,
+        final: {
+          kind: 'trailer',
+          frames: events.buildTrailer(toPublicUsage(report, usage), callContext.describeCharge?.(usage)),
+        },
+      }),
   }
 }
 

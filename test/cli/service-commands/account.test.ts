@@ -142,18 +142,44 @@ t.test('usage names the account and shows its pools, packs and turns', async (t)
   t.equal(empty.stdout, 'Account: acct_1 (session from SVC_TOKEN)\nNo turns yet.\n', 'the id where there is no address')
 })
 
-t.test('usage and boost refuse while a key is set, whatever session there is', async (t) => {
+t.test('usage shows the account of a key, and what a request of it cost', async (t) => {
+  const pools = [{ tier: 'fast', window: 'day', limit: 200, used: 50, reserved: 0, remaining: 150, resets_at: null }]
+  const turn = { request_id: 'mbr_1', model: 'svc-2.1', state: 'settled', credits: 207, input_tokens: 9, output_tokens: 3 }
+  const server = await startStubGateway({
+    'GET /v1/usage': (_, response) =>
+      sendJson(response, { plan: 'pro', plan_name: 'Pro', pools, limits: { requests_per_minute: 60, concurrent_turns: 4 } }),
+    'GET /v1/turns/mbr_1': (_, response) =>
+      sendJson(response, { request_id: 'mbr_1', credits: 407, data: [turn, { ...turn, credits: 200 }] }),
+  })
+  t.teardown(() => server.close())
+  const options = { home: t.testdir(), site: server.origin, env: key }
+  const { code, stdout } = await runSvc(['usage'], options)
+  t.equal(code, 0)
+  t.match(
+    stdout,
+    /^Account of the key in SVC_API_KEY\nPlan: Pro\n\n[^]*Fast day[^]* 50 +200 +150[^]*\n\nLimits: 60 requests a minute, 4 at once\n$/,
+  )
+  t.match(JSON.parse((await runSvc(['usage', '--json'], options)).stdout), { ok: true, result: { pools } })
+  for (const env of [key, token]) {
+    const request = await runSvc(['usage', '--request', 'mbr_1'], { ...options, env })
+    t.match(request.stdout, /^mbr_1: 407 credits\n\n[^]* 207 [^]* 200 /)
+  }
+  const unknown = await runSvc(['usage', '--request', 'mbr_2'], options)
+  t.not(unknown.code, 0)
+})
+
+t.test('turns and boost refuse while a key is set, whatever session there is', async (t) => {
   const server = await startStubGateway()
   t.teardown(() => server.close())
   const home = t.testdir()
   const session = { token: 'svc_sess_file', apiOrigin: server.origin, signedInAt: 1 }
   new CredentialStore({ variables: { XDG_CONFIG_HOME: home }, platform: process.platform, home }).save(server.origin, session)
-  for (const words of [['usage'], ['usage', '--turns'], ['boost'], ['boost', 'checkin'], ['boost', 'rush']]) {
+  for (const words of [['usage', '--turns'], ['alerts'], ['boost'], ['boost', 'checkin'], ['boost', 'rush']]) {
     for (const env of [key, { ...key, ...token }]) {
       const refused = await runSvc(words, { home, site: server.origin, env })
       t.equal(refused.code, 4, words.join(' '))
       t.equal(refused.stdout, '')
-      t.match(refused.stderr, 'SVC_API_KEY is set, and an API key does not open usage and boosts.')
+      t.match(refused.stderr, 'SVC_API_KEY is set, and an API key does not open this command.')
       t.match(refused.stderr, 'unset SVC_API_KEY')
     }
   }

@@ -55,7 +55,7 @@ t.test('svc works with the real gateway', async (t) => {
     t.match((await run(['whoami'])).stdout, /The API key in SVC_API_KEY works/)
   })
 
-  await t.test('usage and boost name the account of a session and refuse beside a key', async (t) => {
+  await t.test('usage and boost name the account of a session, and boost refuses beside a key', async (t) => {
     const member = new WebsiteClient({ url: gateway.origin, config: { store: { dataDir: join(folder, 'data') } } })
     await member.signIn('member@example.org')
     const device = (await member.post('auth/device/start', { client: 'svc-cli', client_version: '1', hostname: 'test' })).body
@@ -75,7 +75,11 @@ t.test('svc works with the real gateway', async (t) => {
     t.match((await run(['alerts', 'off'], session)).stdout, /usage: off\./)
     t.same((await member.get('usage-alerts')).body, { enabled: false })
     t.equal((await run(['alerts', 'perhaps'], session)).code, 2)
-    for (const words of [['usage'], ['alerts'], ['alerts', 'on'], ['boost'], ['boost', 'checkin']]) {
+    const answer = JSON.parse((await run(['chat', '--json', '--no-stream', 'hi'])).stdout).result
+    const keyed = await run(['usage', '--request', answer.request_id])
+    t.match(keyed.stdout, new RegExp(`^${answer.request_id}: ${answer.charge.credits} credits\\n`))
+    t.match((await run(['usage'])).stdout, /^Account of the key in SVC_API_KEY\nPlan: /)
+    for (const words of [['usage', '--turns'], ['alerts'], ['alerts', 'on'], ['boost'], ['boost', 'checkin']]) {
       const { code, stdout, stderr } = await run(words, { SVC_TOKEN: token })
       t.strictSame([code, stdout], [4, ''], words.join(' '))
       t.match(stderr, 'SVC_API_KEY is set')

@@ -491,6 +491,39 @@ export function testStoreContract(t: Test, openStore: (t: Test) => Promise<Store
     t.match(await store.ledger.turns({ account: toAccountId(1), limit: 1 }), [{ credential: 'key_1' }])
   })
 
+  promise("finds a request's turns among the newest of its account", async (t, store) => {
+    for (const [minutes, change] of [
+      [1, { requestId: 'mbr_a' }],
+      [2, { requestId: 'mbr_b' }],
+      [3, { requestId: 'mbr_a' }],
+    ] as const) {
+      const at = noon + minutes * 60_000
+      const hold = await reserveHold(store, { ...change, at })
+      await store.ledger.settle(createSettleOrder(hold.id, 1, at))
+    }
+    const find = async (searched: number, query: Partial<TurnQuery> = {}) => {
+      const request = { id: 'mbr_a', searched }
+      const turns = await store.ledger.turns({ account: toAccountId(1), limit: 10, request, ...query })
+      return turns.map(({ startedAt }) => (startedAt - noon) / 60_000)
+    }
+    t.same(await find(10), [3, 1], 'newest first')
+    t.same(await find(2), [3], 'the oldest of three turns is not searched')
+    t.same(await find(10, { offset: 1 }), [1])
+    t.same(await find(10, { limit: 1 }), [3])
+    t.same(await find(10, { account: toAccountId(2) }), [])
+  })
+
+  promise('returns what was left before a hold in the tightest window', async (t, store) => {
+    const reserve = async (limits: ReserveOrder['limits'], amount: number) => {
+      const reservation = await store.ledger.reserve(createReserveOrder({ limits, amount, minAmount: 1 }))
+      return reservation.kind === 'held' ? reservation.left : reservation
+    }
+    const equal = { day: 1000, week: 1000, month: 1000 }
+    t.match(await reserve(equal, 300), { window: 'month', credits: 1000 }, 'of windows with the same the last to reset')
+    t.match(await reserve({ ...equal, week: 900 }, 100), { window: 'week', credits: 600 }, 'less what is reserved')
+    t.match(await reserve({ ...equal, day: 500 }, 100), { window: 'day', credits: 100 })
+  })
+
   promise('a plan change keeps the usage', async (t, store) => {
     const hold = await reserveHold(store, { amount: 800 })
     await store.ledger.settle(createSettleOrder(hold.id, 800))

@@ -49,6 +49,7 @@ const operations: readonly LedgerOperation[] = [
 ]
 
 const results: readonly LedgerResult[] = [
+  { kind: 'held', hold: { id: 3, credits: 40 }, left: { window: 'week', credits: 60, resetsAt: noon } },
   { kind: 'held', hold: { id: 3, credits: 40 } },
   { kind: 'insufficient', resetsAt: noon, window: 'week' },
   { kind: 'reserved_elsewhere' },

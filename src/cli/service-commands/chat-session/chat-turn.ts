@@ -6,6 +6,8 @@ import { requestJson, openExchange } from '../client/service-client.ts'
 import { parseEventData } from '../client/server-sent-events.ts'
 import { toServiceFailure } from '../client/service-failure.ts'
 import type { Credential, Site } from '../client/site.ts'
+import { readChargeField, readChargeHeaders } from '../client/turn-charge.ts'
+import type { TurnCharge } from '../client/turn-charge.ts'
 import { parseJson } from '../../../system/parse-json.ts'
 
 export interface ChatMessage {
@@ -32,6 +34,8 @@ export interface TurnResult {
   /** The service's, or `stopped`. */
   readonly finish_reason: string
   readonly usage: unknown
+  /** What it cost and left; null for one that was stopped. */
+  readonly charge: TurnCharge | null
   readonly request_id: string
 }
 
@@ -62,7 +66,7 @@ export async function streamTurn(
     },
     'text/event-stream',
   )
-  const seen: { text: string; model: string; finish?: string; usage?: unknown } = { text: '', model }
+  const seen: { text: string; model: string; finish?: string; usage?: unknown; charge?: TurnCharge | null } = { text: '', model }
   try {
     for await (const data of parseEventData(exchange.chunks())) {
       if (data === '[DONE]') break
@@ -70,6 +74,7 @@ export async function streamTurn(
       if (isRecord(event['error'])) throw toStreamFailure(event, exchange.response, exchange.requestId)
       if (typeof event['model'] === 'string') seen.model = event['model']
       if (isRecord(event['usage'])) seen.usage = event['usage']
+      seen.charge = readChargeField(event)
       const choice = getFirstChoice(event)
       const delta = isRecord(choice?.['delta']) ? choice['delta'] : undefined
       if (typeof choice?.['finish_reason'] === 'string') seen.finish = choice['finish_reason']
@@ -89,6 +94,7 @@ export async function streamTurn(
     model: seen.model,
     finish_reason: seen.finish,
     usage: seen.usage ?? null,
+    charge: seen.charge ?? null,
     request_id: exchange.requestId,
   }
 }
@@ -100,7 +106,7 @@ export async function requestTurn(
   credential: Credential,
   { model, messages, signal }: TurnRequest,
 ): Promise<TurnResult> {
-  const { body, requestId } = await requestJson(context, site, {
+  const { body, requestId, headers } = await requestJson(context, site, {
     method: 'POST',
     path: '/v1/chat/completions',
     body: { model, messages, stream: false },
@@ -116,6 +122,7 @@ export async function requestTurn(
     model: typeof body['model'] === 'string' ? body['model'] : model,
     finish_reason: typeof choice?.['finish_reason'] === 'string' ? choice['finish_reason'] : 'stop',
     usage: body['usage'] ?? null,
+    charge: readChargeHeaders(site, headers),
     request_id: requestId,
   }
 }

@@ -1,18 +1,18 @@
-/** The line below an answer: model, tokens, and for a session what the turn cost and what is left. */
+/** The line below an answer: model, tokens, what the turn cost and what is left. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { styleText } from 'node:util'
-import type { showUsage } from '../../../api/membership/usage.ts'
 import type { Context } from '../../context.ts'
 import { CommandFailure } from '../../failure.ts'
 import { isRecord } from '../../json.ts'
 import { formatCount, formatTier } from '../../terminal/amounts.ts'
 import { fitLines } from '../../terminal/fit-lines.ts'
 import { sanitizeLine } from '../../terminal/sanitize-text.ts'
-import { callEndpoint } from '../client/service-client.ts'
+import { fetchCharge } from '../client/turn-charge.ts'
+import type { TurnCharge } from '../client/turn-charge.ts'
 import type { TurnResult } from './chat-turn.ts'
 import type { ChatSession } from './chat-turn-view.ts'
 
-/** Only on a terminal, on standard error. A key does not open the account's figures. */
+/** Only on a terminal, on standard error. */
 export async function printTurnFooter(
   context: Context,
   session: Pick<ChatSession, 'site' | 'credential'>,
@@ -21,7 +21,7 @@ export async function printTurnFooter(
 ): Promise<void> {
   if (context.json || context.quiet || !context.stdout.isTerminal || !context.stderr.isTerminal) return
   const tokens = describeTokens(context, result.usage)
-  const costs = session.credential.kind === 'session' ? await describeCosts(context, session, result.request_id, signal) : []
+  const costs = await describeCosts(context, session, result, signal)
   const figures = [...tokens, ...costs]
   if (figures.length === 0) return
   const line = fitLines(context.stderr, [sanitizeLine(result.model), ...figures].join(' · '))
@@ -38,47 +38,35 @@ function describeTokens(context: Context, usage: unknown): readonly string[] {
 
 const settlingMs = 500
 
-/** The answer stands already, so figures that cannot be had are left out. */
+/** The answer carries its charge; for one that was stopped the service is asked. Figures that cannot be had are left out. */
 async function describeCosts(
   context: Context,
   { site, credential }: Pick<ChatSession, 'site' | 'credential'>,
-  requestId: string,
+  { charge, finish_reason: finish, request_id: requestId }: TurnResult,
   signal: AbortSignal | undefined,
 ): Promise<readonly string[]> {
-  const readUsage = async () => {
-    const { answer } = await callEndpoint<typeof showUsage>(context, site, {
-      method: 'GET',
-      path: '/api/membership/usage',
-      credential,
-      timeoutMs: 3000,
-      ...(signal === undefined ? {} : { signal }),
-    })
-    return answer
-  }
+  if (charge !== null) return formatCharge(context, charge)
+  // An older service sends none.
+  if (finish !== 'stopped') return []
+  const read = () => fetchCharge(context, requestId, { site, credential, signal })
   try {
-    let answer = await readUsage()
-    const findTurn = () => answer.turns?.find((one) => one.request_id === requestId)
     // The service settles a stopped answer a moment after its client has gone.
-    if (findTurn()?.state === 'held') answer = await sleep(settlingMs, undefined, signal && { signal }).then(readUsage)
-    const turn = findTurn()
-    if (turn === undefined || turn.state === 'held') return []
-    const tightest = (answer.pools ?? [])
-      .filter(({ tier, limit = 0 }) => tier === turn.tier && limit > 0)
-      .toSorted((one, other) => getShareLeft(one) - getShareLeft(other))[0]
-    const credits = formatCount(turn.credits)
-    const left = formatCount(tightest?.remaining)
-    const tier = formatTier(context, turn.tier)
-    const window = windows[tightest?.window ?? 'day']
-    return [
-      context.localize({ en: `${credits} credits`, zh: `${credits} 点` }),
-      ...(tightest === undefined
-        ? []
-        : [context.localize({ en: `${left} ${tier} left ${window.en}`, zh: `${window.zh}${tier}剩余 ${left}` })]),
-    ]
+    const fetched = (await read()) ?? (await sleep(settlingMs, undefined, signal && { signal }).then(read))
+    return fetched === null ? [] : formatCharge(context, fetched)
   } catch (error) {
     if (!(error instanceof CommandFailure) && signal?.aborted !== true) throw error
     return []
   }
+}
+
+/** `207 credits`, and `99.8K Fast left today`. */
+export function formatCharge(context: Context, { credits, tier, left }: TurnCharge): readonly string[] {
+  const charged = formatCount(credits)
+  const cost = context.localize({ en: `${charged} credits`, zh: `${charged} 点` })
+  const window = windows[left?.window ?? 'day'] ?? windows.day
+  if (left === null || left === undefined) return [cost]
+  const [name, rest] = [formatTier(context, tier), formatCount(left.credits)]
+  return [cost, context.localize({ en: `${rest} ${name} left ${window.en}`, zh: `${window.zh}${name}剩余 ${rest}` })]
 }
 
 const windows = {
@@ -86,13 +74,3 @@ const windows = {
   week: { en: 'this week', zh: '本周' },
   month: { en: 'this month', zh: '本月' },
 } as const
-
-function getShareLeft({
-  remaining = 0,
-  limit = 0,
-}: {
-  readonly remaining?: number | undefined
-  readonly limit?: number | undefined
-}): number {
-  return limit <= 0 ? 1 : remaining / limit
-}

@@ -24,6 +24,7 @@ interface ServiceRequest {
 interface JsonAnswer {
   readonly body: unknown
   readonly requestId: string
+  readonly headers: Headers
 }
 
 /** A request to an endpoint of `src/api`: the endpoint defines its method, path and body. */
@@ -53,7 +54,7 @@ export async function requestJson(context: Context, site: Site, request: Service
   await using exchange = await openExchange(context, site, request, 'application/json')
   const body = tryParseJson(await exchange.text())
   if (body === undefined) throw createNotServiceFailure(exchange.url, exchange.response)
-  return { body, requestId: exchange.requestId }
+  return { body, requestId: exchange.requestId, headers: exchange.response.headers }
 }
 
 /** `requestJson` typed by an endpoint: `callEndpoint<typeof showUsage>(context, site, { method: 'GET', path: '/api/membership/usage', … })`. */

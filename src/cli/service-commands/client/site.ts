@@ -49,8 +49,8 @@ export function requireCredential(context: Context, site: Site, accept: 'any' | 
     throw new CommandFailure(
       'sign_in_required',
       {
-        en: 'SVC_API_KEY is set, and an API key does not open usage and boosts. A session may belong to another account, so nothing was sent.',
-        zh: '已设置 SVC_API_KEY，而 API 密钥无法用于用量和加油包。本机的登录可能属于另一个账户，因此未发送任何内容。',
+        en: 'SVC_API_KEY is set, and an API key does not open this command. A session may belong to another account, so nothing was sent.',
+        zh: '已设置 SVC_API_KEY，而 API 密钥无法用于此命令。本机的登录可能属于另一个账户，因此未发送任何内容。',
       },
       {
         exit: 'signIn',

@@ -2,7 +2,7 @@
 import { windows } from '../../../domain/billing/plan.ts'
 import { hashHold } from '../hash-chain.ts'
 import { listPartKeys } from '../../../domain/billing/ledger.ts'
-import type { Reservation } from '../../../domain/billing/ledger.ts'
+import type { Reservation, WindowLeft } from '../../../domain/billing/ledger.ts'
 import type { Pool } from '../../../domain/billing/product.ts'
 import { alertLevels } from '../../../domain/billing/usage-alert.ts'
 import type { Bucket } from '../bucket.ts'
@@ -59,6 +59,7 @@ export class TurnEngine {
     }
 
     const { held, fromPlan, fromPacks } = allocation
+    const left = findTightestWindow(buckets)
     for (const bucket of buckets) bucket.applyDelta(fromPlan, 0, 0)
     for (const [pack, credits] of fromPacks) this.#storage.applyPackDelta(account, pack, credits, 0)
     const [dayBucket = 0, weekBucket = 0, monthBucket = 0] = buckets.map((bucket) => bucket.get('id'))
@@ -89,7 +90,7 @@ export class TurnEngine {
       debt: 0,
       hash,
     })
-    return { kind: 'held', hold: { id, credits: held } }
+    return { kind: 'held', hold: { id, credits: held }, left }
   }
 
   endTurn(operation: EndingOperation): EndingResult {
@@ -165,6 +166,14 @@ export class TurnEngine {
       if (used * 100 >= level * limit && (used - charged) * 100 < level * limit)
         this.#storage.insertPoolLevel({ account, pool, window, level, used, limit, endsAt, at })
   }
+}
+
+function findTightestWindow(buckets: readonly Bucket[]): WindowLeft {
+  let left: WindowLeft = { window: 'month', credits: Infinity, resetsAt: 0 }
+  for (const [index, bucket] of buckets.entries())
+    if (bucket.available <= left.credits)
+      left = { window: windows[index] ?? 'month', credits: bucket.available, resetsAt: bucket.get('endsAt') }
+  return left
 }
 
 /** One comparison, because every turn makes it: most turns end below the lowest level. */

@@ -17,9 +17,11 @@ export async function listTurns(
   query: TurnQuery,
   selectByAccount = selectTurnsByChain,
 ): Promise<readonly Turn[]> {
-  const { account } = query
-  const from =
+  const { account, request } = query
+  const all =
     account === undefined ? read.selectFrom('turn').orderBy('turn.id', 'desc') : selectByAccount(read, account, query.before)
+  // No index has the ids of requests: it would be written with each turn, in random order. A request is looked up soon after it was sent.
+  const from = request === undefined ? all : selectByRequest(read, all, request)
   let page = from.selectAll('turn').limit(query.limit)
   if (query.state !== undefined) page = page.where('turn.state', '=', query.state)
   if (query.model !== undefined) page = page.where('turn.model', '=', query.model)
@@ -30,6 +32,17 @@ export async function listTurns(
   if (query.offset !== undefined) page = page.offset(query.offset)
   if (query.before !== undefined) page = page.where('turn.id', '<', query.before)
   return (await page.execute()).map(toTurn)
+}
+
+function selectByRequest(
+  read: Kysely<Schema>,
+  turns: SelectQueryBuilder<Schema, 'turn', object>,
+  { id, searched }: NonNullable<TurnQuery['request']>,
+): SelectQueryBuilder<Schema, 'turn', object> {
+  return read
+    .selectFrom(turns.selectAll('turn').limit(searched).as('turn'))
+    .where('turn.request_id', '=', id)
+    .orderBy('turn.id', 'desc')
 }
 
 /**

@@ -83,30 +83,20 @@ t.test('shows reasoning, draws the growing answer once, and ends it with tokens,
   let finish = () => {}
   const delta = (fields: object) =>
     `data: ${JSON.stringify({ model: 'svc-2.1', choices: [{ index: 0, delta: fields, finish_reason: null }] })}\n\n`
-  let requestId = ''
   const server = await startStubGateway({
-    [path]: (received, response) => {
-      requestId = String(received.headers['x-svc-request-id'])
+    [path]: (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
       response.write(delta({ reasoning_content: `Let me think. ${'Thinking goes on. '.repeat(12)}` }))
       response.write(toChunkEvent('A **growing** list:\n\n- one\n- tw'))
       finish = () => {
         response.write(toChunkEvent(`o\n\n| a | b |\n|--|--:|\n| x | 5 |\n\n${'words of a long line '.repeat(12)}`))
         const usage = { prompt_tokens: 12, completion_tokens: 640, total_tokens: 652 }
+        const charge = { credits: 1200, tier: 'premium', left: { window: 'day', credits: 394_000 } }
         response.end(
-          `${toChunkEvent('', 'stop')}data: ${JSON.stringify({ model: 'svc-2.1', choices: [], usage })}\n\ndata: [DONE]\n\n`,
+          `${toChunkEvent('', 'stop')}data: ${JSON.stringify({ model: 'svc-2.1', choices: [], usage, charge })}\n\ndata: [DONE]\n\n`,
         )
       }
     },
-    'GET /api/membership/usage': (_, response) =>
-      sendJson(response, {
-        pools: [
-          { tier: 'premium', window: 'day', limit: 500_000, used: 0, remaining: 394_000 },
-          { tier: 'premium', window: 'month', limit: 5_000_000, used: 0, remaining: 4_900_000 },
-          { tier: 'fast', window: 'day', limit: 5, used: 5, remaining: 0 },
-        ],
-        turns: [{ request_id: requestId, tier: 'premium', credits: 1200 }],
-      }),
   })
   t.teardown(() => server.close())
   const terminal = await openTerminal(t, { SVC_SITE_URL: server.origin, SVC_TOKEN: 'svc_sess_x' })

@@ -83,7 +83,7 @@ function createCandidate(target: LiveTarget, x: MappingInput, { secret }: Plugin
     model: target.model,
     cost: target.cost ?? null,
     path: '/chat/completions',
-    body: (mode) => buildBody(target, x, mode, () => derivePseudonym(x.caller.account.id, secret)),
+    body: (mode) => buildBody(target, x, mode, (subject) => derivePseudonym(`${subject}:${x.caller.account.id}`, secret)),
   }
 }
 
@@ -94,7 +94,7 @@ function buildBody(
   { model, upstream: { config: policy }, dialect }: LiveTarget,
   x: MappingInput,
   mode: UpstreamRequestMode,
-  getPseudonym: () => string,
+  getPseudonym: (subject: string) => string,
 ): Record<string, unknown> {
   const { chat, hold } = x
   const { droppedFields, droppedTranslatedFields } = dialect
@@ -102,7 +102,7 @@ function buildBody(
   const target = { policy, facts: dialect.describe(), droppedFields, withoutEncryptedReasoning }
   const { fields: sent, dropped } = encodeForTarget(chat, target)
   addDroppedFields(x, dropped)
-  const { user, safety_identifier: safetyIdentifier } = sent
+  const { user, safety_identifier: safetyIdentifier, prompt_cache_key: cacheKey } = sent
   // Fields that are undefined are not serialized.
   const body: Record<string, unknown> = {
     ...sent,
@@ -110,8 +110,10 @@ function buildBody(
     max_tokens: undefined,
     max_completion_tokens: undefined,
     [dialect.capField]: mode.outputCap ?? dialect.computeOutputCap(hold.outputCap, isCapAdjustable(chat), hold.inputEstimate),
-    user: user === undefined ? undefined : getPseudonym(),
-    safety_identifier: safetyIdentifier === undefined ? undefined : getPseudonym(),
+    user: user === undefined ? undefined : getPseudonym('upstream-user'),
+    safety_identifier: safetyIdentifier === undefined ? undefined : getPseudonym('upstream-user'),
+    // Accounts share the operator's credential: the same key of two accounts must not name one cache.
+    prompt_cache_key: typeof cacheKey === 'string' ? getPseudonym(`prompt-cache:${cacheKey}`) : undefined,
     ...buildStreamFields(mode, chat.stream, sent['stream_options']),
   }
   for (const field of droppedFields) body[field] = undefined
@@ -129,7 +131,7 @@ function buildStreamFields(
   return { stream: true, stream_options: withUsageReport(isStreamWanted ? clientOptions : undefined) }
 }
 
-/** Constant per account; only this installation can trace it back. */
-function derivePseudonym(account: string, secret: Buffer): string {
-  return createHmac('sha256', secret).update(`upstream-user:${account}`).digest('hex').slice(0, 32)
+/** Constant per account and subject; only this installation can trace it back. */
+function derivePseudonym(subject: string, secret: Buffer): string {
+  return createHmac('sha256', secret).update(subject).digest('hex').slice(0, 32)
 }

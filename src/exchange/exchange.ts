@@ -76,6 +76,8 @@ export interface Translation {
   readonly format: ApiFormatName
   /** The model as the client names it, once the body was read. It may be an alias of the product. */
   readonly requestedModel: string | undefined
+  /** What the client has named its session with, if its format has a field for that. */
+  readonly sessionMark?: string | undefined
   /** A response of chat completions in this format. */
   translateReply(x: Exchange & Partial<Slots>, reply: Reply): Reply
   /** The complete response of a failure before the answer has begun. `reply` is the one of chat completions. */

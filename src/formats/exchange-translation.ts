@@ -48,6 +48,10 @@ export class ExchangeTranslation implements Translation {
     return this.#request?.requestedModel
   }
 
+  get sessionMark(): string | undefined {
+    return this.#request?.sessionMark
+  }
+
   /**
    * @param account the only account whose sealed reasoning is opened
    * @param options.hostsSearch whether a hosted search may run for the account

@@ -24,17 +24,21 @@ export function translateRequest(
   const requestedModel = typeof body['model'] === 'string' ? body['model'] : ''
   const model = resolveModel(requestedModel, format.name, settings)
   const seal = new ReasoningSeal(settings.sealKey, account)
-  const { chat, state, ignored, hostedSearch } = format.toChat(model === requestedModel ? body : { ...body, model }, {
-    unseal: (container) => seal.unseal(container),
-    keepsAnthropicFields: settings.keepsAnthropicFields === true,
-    keepsResponsesFields: settings.keepsResponsesFields === true,
-    hostsSearch,
-  })
+  const { chat, state, ignored, hostedSearch, sessionMark } = format.toChat(
+    model === requestedModel ? body : { ...body, model },
+    {
+      unseal: (container) => seal.unseal(container),
+      keepsAnthropicFields: settings.keepsAnthropicFields === true,
+      keepsResponsesFields: settings.keepsResponsesFields === true,
+      hostsSearch,
+    },
+  )
   return {
     chat: toChatRequest(chat, { bytes: raw.length, format: format.name, hostedSearch }),
     state,
     ignored: ignored.filter(fitsInHeader).slice(0, maxNamesInHeader),
     requestedModel,
+    ...(sessionMark === undefined ? {} : { sessionMark }),
   }
 }
 

@@ -81,6 +81,11 @@ export function createMetrics() {
       help: 'Calls to an upstream target, by outcome.',
       labelNames: ['target', 'outcome'],
     }),
+    promptTokens: counter({
+      name: 'svc_upstream_prompt_tokens_total',
+      help: 'Prompt tokens that targets reported, by target and whether they were read from its cache ("cached") or not ("uncached").',
+      labelNames: ['target', 'cache'],
+    }),
     disputed: counter({
       name: 'svc_usage_contradicted_total',
       help: 'Turns charged by our own count, because the usage reported by the target contradicts the response.',

@@ -1,7 +1,7 @@
 /** The metrics of ended turns. */
 import type { Logger } from 'pino'
 import type { ApiFormatName } from '../exchange/api-format/api-format-name.ts'
-import type { Exchange, Outcome, Slots } from '../exchange/exchange.ts'
+import type { Exchange, Outcome, Slots, Usage } from '../exchange/exchange.ts'
 import { getApiFormat, none } from './ended-exchange.ts'
 import type { EndedExchange } from './ended-exchange.ts'
 import type { Series } from './histogram.ts'
@@ -28,6 +28,8 @@ export class TurnMetrics {
   readonly #metrics: Metrics
   readonly #log: Logger
   readonly #series = new Map<string, TurnSeries>()
+  /** Prompt tokens since the last scrape, by target. */
+  readonly #promptTokens = new Map<string, { cached: number; uncached: number }>()
   /** Monotonic time of the last log line, by target. */
   readonly #ignoredCapLoggedAt = new Map<string, number>()
 
@@ -57,11 +59,19 @@ export class TurnMetrics {
     if (ignoredCap === true) this.#recordIgnoredCap(x, now)
     if (disputed !== undefined) metrics.disputed.inc({ target: x.lastAttempt.target ?? none })
     series.input.observe(inputTokens)
+    if (!outcome.usage.estimated && x.lastAttempt.target !== null) this.#countPrompt(x.lastAttempt.target, outcome.usage)
     series.output.observe(outputTokens)
     if (x.chat?.stream === true && x.firstTokenMonotonicMs !== undefined && outputTokens > 1) {
       series.perToken.observe((now - x.firstTokenMonotonicMs) / 1000 / (outputTokens - 1))
     }
     if (x.chargedCredits !== undefined) series.credits += x.chargedCredits
+  }
+
+  #countPrompt(target: string, { inputTokens, cachedInputTokens = 0 }: Usage): void {
+    let tokens = this.#promptTokens.get(target)
+    if (tokens === undefined) this.#promptTokens.set(target, (tokens = { cached: 0, uncached: 0 }))
+    tokens.cached += cachedInputTokens
+    tokens.uncached += inputTokens - cachedInputTokens
   }
 
   /** Logged for a target at most once in ten minutes: an upstream that ignores the cap does so in each long turn. */
@@ -110,5 +120,10 @@ export class TurnMetrics {
       series.turns = 0
       series.credits = 0
     }
+    for (const [target, { cached, uncached }] of this.#promptTokens) {
+      metrics.promptTokens.inc({ target, cache: 'cached' }, cached)
+      metrics.promptTokens.inc({ target, cache: 'uncached' }, uncached)
+    }
+    this.#promptTokens.clear()
   }
 }

@@ -95,6 +95,18 @@ t.test('sends a pseudonym: constant per account, different for another account o
   t.notOk('user' in of({}), 'none is sent if the client sent none')
 })
 
+t.test('names a cache of the upstream by account, so that no account uses or steers that of another', async (t) => {
+  const map = mapper(t)
+  const of = (prompt_cache_key: unknown, account?: string) => map({ prompt_cache_key }, account).sent['prompt_cache_key']
+  const first = of('session-1')
+  t.match(first, /^[0-9a-f]{32}$/)
+  t.equal(of('session-1'), first)
+  t.not(of('session-2'), first)
+  t.not(of('session-1', 'acc_2'), first)
+  t.notOk('prompt_cache_key' in map({ prompt_cache_key: 7 }).sent)
+  t.notOk('prompt_cache_key' in map({}).sent)
+})
+
 t.test('uses each upstream’s own request format', async (t) => {
   const messages = [
     { role: 'developer', content: 'Be brief.' },
@@ -168,12 +180,15 @@ t.test('reduces the default cap to what the target accepts, and keeps the client
   t.notOk('user' in ready({ user: 'x' }).sent)
 })
 
-t.test('orders several targets by the draw, spares last', async (t) => {
+t.test('orders several targets by the conversation, spares last', async (t) => {
   const target = (model: string, weight?: number) => ({ upstream: 'main', model, ...(weight === undefined ? {} : { weight }) })
   const map = mapper(t, { products: { 'svc-2.1': { targets: [target('spare', 0), target('a'), target('b')] } } })
+  const list = (session: number) => map({ prompt_cache_key: `session-${session}` }).route.candidates.map(({ name }) => name)
+  const orders = Array.from({ length: 20 }, (_, session) => list(session))
+  t.same(new Set(orders.map(String)), new Set(['main/a,main/b,main/spare', 'main/b,main/a,main/spare']))
   t.same(
-    map().route.candidates.map(({ name }) => name),
-    ['main/a', 'main/b', 'main/spare'],
+    Array.from({ length: 20 }, (_, session) => list(session)),
+    orders,
   )
 })
 

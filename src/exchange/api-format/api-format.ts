@@ -50,6 +50,8 @@ export interface TranslatedRequest<State> {
   readonly ignored: readonly string[]
   /** Set if the chat has a function `web_search` that the service runs; `src/exchange/hosted-search.ts` has the chunks of its steps. */
   readonly hostedSearch?: HostedSearchOptions | undefined
+  /** The id of the client's session, from a field that a chat completion does not have. */
+  readonly sessionMark?: string | undefined
 }
 
 export interface AnswerContext<State> {

@@ -9,7 +9,14 @@ import { toFormKey, toRequestForm } from '../request/form/request-form.ts'
 import type { TargetFacts } from '../request/form/request-form.ts'
 import type { PartsEncoder } from '../request/form/target-request.ts'
 import type { PreparedParts } from '../request/prepared-parts.ts'
-import { hashBody, hasImages, isRecord, getLastUserMessage, maxLastUserLength } from '../request/chat-request.ts'
+import {
+  getConversationOpening,
+  hashBody,
+  hasImages,
+  isRecord,
+  getLastUserMessage,
+  maxLastUserLength,
+} from '../request/chat-request.ts'
 import type { ChatRequest } from '../request/chat-request.ts'
 import { findMediaAddresses } from '../request/media-addresses.ts'
 import { countPrompt } from '../request/prompt-size.ts'
@@ -30,7 +37,7 @@ type SerializedParts =
 /** The result as it is posted between the threads. */
 export interface AnalysisResult extends Pick<
   RequestAnalysis,
-  'count' | 'hash' | 'hasImages' | 'mediaAddresses' | 'violations' | 'lastUser'
+  'count' | 'hash' | 'hasImages' | 'mediaAddresses' | 'violations' | 'lastUser' | 'opening'
 > {
   readonly chat: Pick<
     ChatRequest,
@@ -106,6 +113,7 @@ export function analyzeRequest(
     mediaAddresses: findMediaAddresses(chat),
     violations: findFieldViolations(chat.body),
     lastUser: stripImages(getLastUserMessage(chat)),
+    opening: getConversationOpening(chat),
   }
 }
 

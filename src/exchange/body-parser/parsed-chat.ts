@@ -33,7 +33,7 @@ export class ParsedChat implements AnalyzedChat {
     text: ArrayBufferLike,
     { translated, lease }: { readonly translated: AnalyzedChat['translated']; readonly lease: TextLease },
   ) {
-    const { chat, fields, prepared, count, hash, hasImages, mediaAddresses, violations, lastUser } = result
+    const { chat, fields, prepared, count, hash, hasImages, mediaAddresses, violations, lastUser, opening } = result
     this.model = chat.model
     this.stream = chat.stream
     this.includeUsage = chat.includeUsage
@@ -68,6 +68,7 @@ export class ParsedChat implements AnalyzedChat {
       mediaAddresses,
       violations,
       lastUser,
+      opening,
     }
   }
 

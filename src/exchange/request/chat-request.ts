@@ -277,6 +277,25 @@ export function getLastUserMessage(chat: Pick<ChatRequest, 'messages'>): unknown
   return chat.messages.findLast((message) => isRecord(message) && message['role'] === 'user')
 }
 
+/**
+ * What tells a conversation from others, and stays as it grows: the beginning of its first message of the role `user`. Of a bounded length.
+ */
+export function getConversationOpening(chat: Pick<ChatRequest, 'messages'>): string {
+  const analysis = getAnalysis(chat)
+  if (analysis !== undefined) return analysis.opening
+  const opening = chat.messages.find((message) => isRecord(message) && message['role'] === 'user') ?? chat.messages[0]
+  const content = isRecord(opening) ? opening['content'] : null
+  const texts = Array.isArray(content) ? content.slice(0, maxOpeningParts).map(getPartText) : [content]
+  return texts.map((text) => (typeof text === 'string' ? `${text.length}:${text.slice(0, maxOpeningLength)}` : '')).join('\n')
+}
+
+const maxOpeningParts = 4
+const maxOpeningLength = 1024
+
+function getPartText(part: unknown): unknown {
+  return isRecord(part) ? part['text'] : null
+}
+
 /** The fields of the body; of a large request only those that may be forwarded, long ones as `OpaqueJson`. */
 export function getFields(chat: Pick<ChatRequest, 'body'>): Readonly<Record<string, unknown>> {
   return getAnalysis(chat)?.fields ?? chat.body

@@ -24,6 +24,8 @@ export interface RequestAnalysis {
   readonly violations: FieldViolations
   /** The last message of the role `user` without its images; undefined if there is none. */
   readonly lastUser: unknown
+  /** `getConversationOpening`. */
+  readonly opening: string
 }
 
 /** Counts of a prompt, before the tokens per picture, page and second are known. */

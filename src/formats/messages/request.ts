@@ -64,7 +64,13 @@ export function toChat(
     ...translateOutputFormat(body),
   }
   const state = { model, toolNames: names.originals(), stopSequences }
-  return { chat, state, ignored: [...ignored], hostedSearch: search }
+  return { chat, state, ignored: [...ignored], hostedSearch: search, sessionMark: readUserId(body['metadata']) }
+}
+
+/** Claude Code writes the id of its session into it. */
+function readUserId(metadata: unknown): string | undefined {
+  const userId = isObject(metadata) ? metadata['user_id'] : undefined
+  return typeof userId === 'string' && userId !== '' ? userId : undefined
 }
 
 function refuseUnsupported(body: JsonObject): void {

@@ -301,10 +301,11 @@ function isCut({ ending }: ModelAnswer): boolean {
 /** Names the format in the turn log. The answers of such a turn are translated by the exchange around it. */
 function createQuietTranslation({ translation }: Exchange, reader: StepReader): Translation | null {
   if (translation === undefined) return null
-  const { format, requestedModel } = translation
+  const { format, requestedModel, sessionMark } = translation
   return {
     format,
     requestedModel,
+    sessionMark,
     translateReply: (_x, reply) => encodeReply(reader, reply),
     toFailureReply: (_x, _failure, reply) => reply,
     toFailureFrames: () => '',

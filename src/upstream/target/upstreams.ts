@@ -9,6 +9,7 @@ import { toBasicAuthorization } from '../../config/redact-url.ts'
 import { Agent } from '../../system/vendor/undici-agent.ts'
 import type { Breaker, BreakerState } from './breaker.ts'
 import { identifyCaller, noCaller } from './target-caller.ts'
+import { identifySession, orderBySession } from './session-order.ts'
 import { TargetHealth } from './target-health.ts'
 import { Dialect } from './dialect.ts'
 import { anthropicFormat, createAnthropicHeaders } from '../anthropic/anthropic-format.ts'
@@ -105,7 +106,7 @@ export class Upstreams {
   }
 
   /**
-   * The targets to try, best first: healthy ones in random order by weight, then those of weight 0. A target with an open breaker is left
+   * The targets to try, best first: healthy ones by weight, in an order of the conversation or at random, then those of weight 0. A target with an open breaker is left
    * out while another can serve; if all are open, all are offered, because rejecting everything would hide a recovery.
    *
    * @param x whose turn it is: a target may rest for one account's requests of a kind
@@ -120,7 +121,10 @@ export class Upstreams {
     if (usable.length <= 1) return usable.map(({ live }) => live)
     const caller = x === undefined ? noCaller : identifyCaller(x)
     const healthy = usable.filter(({ live }) => this.getHealth(live.name).wouldAdmit(now, caller))
-    return orderByWeight(healthy.length > 0 ? healthy : usable, this.#random)
+    const session = x === undefined ? null : identifySession(x)
+    const candidates = healthy.length > 0 ? healthy : usable
+    const weighted = session === null ? orderByWeight(candidates, this.#random) : orderBySession(candidates, session)
+    return [...weighted, ...candidates.filter(({ weight }) => weight <= 0).map(({ live }) => live)]
   }
 
   /** All targets that are set up, whatever their health. */
@@ -266,5 +270,5 @@ function orderByWeight(usable: readonly { live: LiveTarget; weight: number }[], 
     )
     order.push(...rest.splice(index, 1).map(({ live }) => live))
   }
-  return [...order, ...usable.filter(({ weight }) => weight <= 0).map(({ live }) => live)]
+  return order
 }

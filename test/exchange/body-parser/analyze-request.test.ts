@@ -5,6 +5,7 @@ import { upstreamMapping } from '../../../plugins/upstream-mapping.ts'
 import { Products } from '../../../src/config/products.ts'
 import {
   getBodyHash,
+  getConversationOpening,
   hasImages,
   maxLastUserLength,
   parseChatRequest,
@@ -136,6 +137,7 @@ const questions: Readonly<Record<string, (chat: ChatRequest) => unknown>> = {
   size: (chat) => measurePrompt(chat, defaultMediaFigures),
   hash: getBodyHash,
   pictures: hasImages,
+  opening: getConversationOpening,
   faults: (chat) =>
     [[], ['models', 'modalities', 'tools']].map((allowed) => findForbiddenField(chat, () => new Set(allowed))?.details),
   question: (chat) => {

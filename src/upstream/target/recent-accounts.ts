@@ -66,6 +66,12 @@ export class RecentAccounts {
     return this.#accounts.get(account)?.failed === true
   }
 
+  /** The same, unless that was too long ago to matter. */
+  hasJustFailed(account: string, now: number): boolean {
+    const recent = this.#accounts.get(account)
+    return recent !== undefined && recent.failed && now - recent.endedAt <= accountWindowMs
+  }
+
   /**
    * Whether so many of the active accounts fail that the target must be the cause: all of them, or, without those that one person may own,
    * as many as work. The only active account decides alone.

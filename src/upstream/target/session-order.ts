@@ -15,13 +15,19 @@ interface WeightedTarget {
   readonly weight: number
 }
 
-/** The targets with a weight, best first. */
-export function orderBySession(targets: readonly WeightedTarget[], session: string): LiveTarget[] {
-  return targets
+/** The targets with a weight, best first: those that have just failed come last, because a client that tries again needs another one. */
+export function orderBySession(
+  targets: readonly WeightedTarget[],
+  session: string,
+  isDoubtful: (target: string) => boolean,
+): LiveTarget[] {
+  const order = targets
     .filter(({ weight }) => weight > 0)
     .map(({ live, weight }) => ({ live, distance: -Math.log(draw(session, live.name)) / weight }))
     .toSorted((one, other) => one.distance - other.distance)
     .map(({ live }) => live)
+  const doubtful = order.filter(({ name }) => isDoubtful(name))
+  return doubtful.length === 0 ? order : [...order.filter((live) => !doubtful.includes(live)), ...doubtful]
 }
 
 /** A number between 0 and 1, both excluded. */

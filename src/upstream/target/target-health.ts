@@ -24,6 +24,8 @@ export class TargetHealth {
   readonly #accounts: RecentAccounts
   readonly #rejectedKeyRestMs: number
   #lastFailure: UpstreamFailure | null = null
+  /** When the last call failed because of the target; null after a call that has worked. */
+  #failedAt: number | null = null
   /** Whether the last failure that is the target's may also be the request's. */
   #mayBeRequests = false
 
@@ -50,6 +52,15 @@ export class TargetHealth {
     return this.#listBreakers(now, caller).every(({ breaker, extraMs }) => breaker.wouldAllow(now - extraMs))
   }
 
+  /**
+   * Whether a conversation should leave the target for another one although it is admitted: its account's last call failed there, or the last
+   * call of all. It lasts for a minute at most, so that a target whose conversations have all left is called again.
+   */
+  isDoubtful(now: number, caller = noCaller): boolean {
+    const hasFailed = this.#failedAt !== null && now - this.#failedAt <= maxDoubtMs
+    return hasFailed || this.#accounts.hasJustFailed(caller.account, now)
+  }
+
   /** The failure of a turn that is refused without a call: that of the last call, with the time of the next one. */
   refuse(now: number, caller = noCaller): UpstreamFailure {
     const cause = this.#lastFailure
@@ -70,7 +81,8 @@ export class TargetHealth {
     if (!isCredentialRejected && !countsAgainstBreaker(failure.facts)) return this.#recordWorking(now, startedAt, caller)
     this.#lastFailure = failure
     const isTargets = isCausedByTarget(failure.facts)
-    if (!isTargets) this.#accounts.record(caller, true, now, startedAt)
+    if (isTargets) this.#failedAt = now
+    else this.#accounts.record(caller, true, now, startedAt)
     if (isTargets || this.#accounts.areMostFailing(now)) {
       this.breaker.record(false, now, startedAt)
       this.#mayBeRequests = !isTargets
@@ -83,6 +95,7 @@ export class TargetHealth {
   }
 
   #recordWorking(now: number, startedAt: number, caller: TargetCaller): void {
+    this.#failedAt = null
     this.#accounts.record(caller, false, now, startedAt)
     this.breaker.record(true, now, startedAt)
   }
@@ -107,6 +120,8 @@ export class TargetHealth {
     return Math.max(1, ...resting.map(({ breaker }) => toSeconds(breaker.waitMs(now))))
   }
 }
+
+const maxDoubtMs = 60_000
 
 const noBreakers: readonly AppliedBreaker[] = []
 

@@ -123,7 +123,10 @@ export class Upstreams {
     const healthy = usable.filter(({ live }) => this.getHealth(live.name).wouldAdmit(now, caller))
     const session = x === undefined ? null : identifySession(x)
     const candidates = healthy.length > 0 ? healthy : usable
-    const weighted = session === null ? orderByWeight(candidates, this.#random) : orderBySession(candidates, session)
+    const weighted =
+      session === null
+        ? orderByWeight(candidates, this.#random)
+        : orderBySession(candidates, session, (target) => this.getHealth(target).isDoubtful(now, caller))
     return [...weighted, ...candidates.filter(({ weight }) => weight <= 0).map(({ live }) => live)]
   }
 

@@ -68,7 +68,12 @@ t.test('skips a target that cannot be reached', async (t) => {
 })
 
 t.test('rests a faulty target, probes it once a second, and uses it again when it recovers', async (t) => {
-  const { g, first, second, token } = await startTwoTargets(t, [1, 1])
+  const { g, first, second } = await startTwoTargets(t, [1, 1])
+  // A conversation stays at its target, and leaves it after a failure, so each call is another member's.
+  const tokens: string[] = []
+  while (tokens.length < 60) tokens.push((await g.createMember()).token)
+  let calls = 0
+  const chat = (): Promise<Response> => g.chat(tokens[calls++ % tokens.length] ?? '')
   first.script(() => ({ status: 500 }))
   let failed = 0
   for (
@@ -76,7 +81,7 @@ t.test('rests a faulty target, probes it once a second, and uses it again when i
     i < 60 && g.services.upstreams.getBreaker('one/demo-flagship').state(g.services.clock.monotonicMs()) === 'closed';
     i++
   ) {
-    const response = await g.chat(token)
+    const response = await chat()
     if (response.status !== 200) failed++
     await response.text()
   }
@@ -85,7 +90,7 @@ t.test('rests a faulty target, probes it once a second, and uses it again when i
   const from = performance.now()
   let refused = 0
   for (let i = 0; i < 40; i++) {
-    const response = await g.chat(token)
+    const response = await chat()
     if (response.status !== 200) refused++
     await response.text()
   }
@@ -97,11 +102,11 @@ t.test('rests a faulty target, probes it once a second, and uses it again when i
 
   first.script()
   await waitUntil(async () => {
-    await (await g.chat(token)).text()
+    await (await chat()).text()
     return g.services.upstreams.getBreaker('one/demo-flagship').state(g.services.clock.monotonicMs()) === 'closed'
   }, 'the healed target to be taken back')
   const healed = first.stats().requests
-  for (let i = 0; i < 20; i++) await (await g.chat(token)).text()
+  for (let i = 0; i < 20; i++) await (await chat()).text()
   t.ok(first.stats().requests > healed, 'it has its share again')
   t.ok(second.stats().requests > 0)
 })
@@ -109,7 +114,7 @@ t.test('rests a faulty target, probes it once a second, and uses it again when i
 t.test('keeps a target open for others after one member’s own mistakes', async (t) => {
   const { g, first, token } = await startTwoTargets(t, [1, 1])
   first.script(() => ({ status: 400 }))
-  for (let i = 0; i < 30; i++) await (await g.chat(token)).text()
+  for (let i = 0; i < 30; i++) await (await g.chat(token, { prompt_cache_key: `session-${i}` })).text()
   t.equal(g.services.upstreams.getBreaker('one/demo-flagship').state(g.services.clock.monotonicMs()), 'closed')
 })
 

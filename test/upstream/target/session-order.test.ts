@@ -104,6 +104,28 @@ t.test(
   },
 )
 
+t.test('a conversation leaves a target that has just failed for it, for a minute, and no others do', async (t) => {
+  const upstreams = createUpstreams()
+  const [turn = {}] = sessions
+  const [first = '', ...others] = listOrder(upstreams, turn)
+  const health = upstreams.getHealth(`${first}/m`)
+  const caller = { account: 'acc_1', kind: '' }
+  const fail = (facts: UpstreamFailure['facts'], now: number): void =>
+    health.recordFailure(new UpstreamFailure(facts, 'a.example.com'), now, now, caller)
+  health.recordSuccess(0, 0, { account: 'acc_2', kind: '' })
+  fail({ kind: 'in_band', status: 200, reason: 'no_finish' }, 1)
+  t.same(listOrder(upstreams, turn, 2), [...others.slice(0, -1), first, 'd'], 'it is the last one with a weight')
+  const ofOther = { ...turn, account: 'acc_2' }
+  t.same(listOrder(upstreams, ofOther, 2), listOrder(createUpstreams(), ofOther), 'the failure may be that of the request')
+  t.same(listOrder(upstreams, turn, 60_002), [first, ...others], 'after a minute it is tried again')
+  fail({ kind: 'timeout', phase: 'first_byte' }, 70_000)
+  t.same(listOrder(upstreams, turn, 70_001).at(-2), first)
+  t.same(listOrder(upstreams, turn, 130_001), [first, ...others])
+  fail({ kind: 'timeout', phase: 'first_byte' }, 140_000)
+  health.recordSuccess(140_002, 140_001, caller)
+  t.same(listOrder(upstreams, turn, 140_003), [first, ...others], 'after a call that worked as well')
+})
+
 t.test('accounts with the same session are spread like any others', async (t) => {
   const upstreams = createUpstreams()
   const same = sessions.filter((turn) => listOrder(upstreams, turn)[0] === listOrder(upstreams, { ...turn, account: 'acc_2' })[0])

@@ -74,10 +74,10 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #closeTimer: Timer | undefined
 
   constructor(options: AttemptOptions<Result>) {
-    const { x, route, callContext, clock, config } = options
+    const { x, route, callContext, clock } = options
     this.#options = options
     this.#turnStartedAt = x.callStartedMonotonicMs ?? clock.monotonicMs()
-    this.#deadlines = new Deadlines(config.timeouts, clock.activeMs())
+    this.#deadlines = new Deadlines(getTimeouts(options), clock.activeMs())
     this.#clientStream = route.stream
       ? new ClientStream({
           x,
@@ -179,11 +179,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (status < 200 || this.#phase === 'ended') return
     const { x, requestMode, clock } = this.#options
-    this.#deadlines.recordActivity(clock.activeMs())
+    this.#deadlines.recordHead(clock.activeMs())
     x.lastAttempt.status = status
     x.debug.upstreamStatus = status
     this.#head = { status, headers }
     if (status !== 200) {
+      this.#deadlines.recordActivity(clock.activeMs())
       this.#errorBody = new BoundedBody(maxErrorBodyBytes)
       this.#phase = 'rejected'
     } else if (identityEncodings.has((getHeader(headers, 'content-encoding') ?? '').trim().toLowerCase()))
@@ -261,7 +262,8 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
       return this.#endWith(error)
     }
     const now = clock.activeMs(monotonicMs)
-    if (reader.eventCount > eventCount) this.#deadlines.recordActivity(now)
+    // Comments, pings and events of progress prove life, but none that only delays the end of an answer that is complete.
+    if (reader.eventCount > eventCount || !reader.allChoicesFinished) this.#deadlines.recordActivity(now)
     if (reader.outputCount > outputCount) this.#deadlines.recordOutput(now)
     if (frames !== '') this.#clientStream?.write(frames)
     if (!reader.isComplete) return
@@ -399,6 +401,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #failWith(facts: FailureFacts): void {
     this.#endWith(new UpstreamFailure(facts, this.#options.upstream.host))
   }
+}
+
+/** The upstream's own times stand for those of all. */
+function getTimeouts({ config: { timeouts }, upstream }: Pick<AttemptOptions<unknown>, 'config' | 'upstream'>) {
+  const { firstByteMs, idleMs } = upstream.config
+  return { ...timeouts, firstByteMs: firstByteMs ?? timeouts.firstByteMs, idleMs: idleMs ?? timeouts.idleMs }
 }
 
 function markStale(facts: FailureFacts): FailureFacts {

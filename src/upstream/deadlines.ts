@@ -7,8 +7,9 @@
 import { ClientPace } from './client-pace.ts'
 
 interface Timeouts {
+  /** Maximum time before the answer begins. */
   readonly firstByteMs: number
-  /** Maximum time between two events of the upstream. */
+  /** Maximum time between two signs of life of the upstream, and of its silence at the total time. */
   readonly idleMs: number
   readonly totalMs: number
   /** A client that reads nothing for this long counts as disconnected. */
@@ -26,8 +27,10 @@ export class Deadlines {
   readonly #timeouts: Timeouts
   readonly #startedAt: number
   readonly #pace = new ClientPace()
-  /** Last event of the upstream; null before the first. */
+  /** Last sign of life of the upstream; null before the first. */
   #lastActivityAt: number | null = null
+  /** Bytes of the answer have come, and not only its head. */
+  #hasBegun = false
   /** Since when the client has read and no output came. */
   #silentSince: number
   /** When anything was last sent to the client. */
@@ -42,9 +45,15 @@ export class Deadlines {
     this.#lastSendAt = startedAt
   }
 
-  /** The upstream sent something that counts as an event. */
+  /** The upstream sent the head of its answer: many send it at once, and the first token much later. */
+  recordHead(now: number): void {
+    this.#lastActivityAt = now
+  }
+
+  /** The upstream sent a part of its answer, or a comment. */
   recordActivity(now: number): void {
     this.#lastActivityAt = now
+    this.#hasBegun = true
   }
 
   /** The upstream sent text, reasoning or a part of a call. */
@@ -103,7 +112,10 @@ export class Deadlines {
     } else if (this.#blockedAt !== null) {
       // The client is the slow side: the upstream is paused, so its silence means nothing.
       return now - this.#blockedAt >= slowReaderMs ? 'slow_reader' : null
-    } else if (now - this.#lastActivityAt >= idleMs) return 'idle'
+    } else if (now - this.#lastActivityAt >= idleMs) {
+      if (this.#hasBegun) return 'idle'
+      if (now - this.#startedAt >= firstByteMs) return 'first_byte'
+    }
     return now - this.#lastSendAt >= (isStreamOpen ? heartbeatEveryMs : heartbeatAfterMs) ? 'heartbeat' : null
   }
 }

@@ -199,6 +199,24 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   ],
   ['a wait of no time', { timeouts: { idleMs: 0 } }, /timeouts\.idleMs/],
   [
+    'an upstream that may be silent for no time',
+    { upstreams: { main: { ...base.upstreams['main'], idleMs: 0 } } },
+    /upstreams\.main\.idleMs/,
+  ],
+  [
+    'an upstream that may begin after the whole time',
+    { upstreams: { main: { ...base.upstreams['main'], firstByteMs: 900_001 } } },
+    /upstreams\.main\.firstByteMs is above timeouts\.totalMs/,
+  ],
+  [
+    'an upstream that may be silent beyond the whole time',
+    {
+      upstreams: { main: { ...base.upstreams['main'], idleMs: 2_000 } },
+      timeouts: { firstByteMs: 500, totalMs: 1_000, connectMs: 500, idleMs: 500 },
+    },
+    /upstreams\.main\.idleMs is above timeouts\.totalMs/,
+  ],
+  [
     'a wait longer than all',
     { timeouts: { firstByteMs: 2_000, totalMs: 1_000, connectMs: 500, idleMs: 500 } },
     /timeouts\.firstByteMs is above totalMs/,

@@ -12,7 +12,7 @@ const timeouts = {
   heartbeatEveryMs: 40,
 }
 
-type Event = 'recordActivity' | 'recordOutput' | 'recordSend' | 'recordBlocked' | 'recordDrain' | 'recordResume'
+type Event = 'recordHead' | 'recordActivity' | 'recordOutput' | 'recordSend' | 'recordBlocked' | 'recordDrain' | 'recordResume'
 
 interface Row {
   readonly name: string
@@ -35,6 +35,26 @@ const rows: readonly Row[] = [
   { name: 'no byte in its time', told: [['recordSend', 99]], at: 99, due: null },
   { name: 'no byte', told: [['recordSend', 99]], at: 100, due: 'first_byte' },
   { name: 'a byte, and then silence', told: [['recordActivity', 90]], at: 140, due: 'idle' },
+  {
+    name: 'a head alone does not begin the answer',
+    told: [
+      ['recordHead', 10],
+      ['recordSend', 99],
+    ],
+    at: 99,
+    due: null,
+  },
+  { name: 'which must begin in its time', told: [['recordHead', 10]], at: 100, due: 'first_byte' },
+  {
+    name: 'a late head gives the answer as long as a silence may be',
+    told: [
+      ['recordHead', 90],
+      ['recordSend', 120],
+    ],
+    at: 139,
+    due: null,
+  },
+  { name: 'and no longer', told: [['recordHead', 90]], at: 140, due: 'first_byte' },
   {
     name: 'a word before the silence was too long',
     told: [

@@ -49,7 +49,7 @@ interface Running {
   readonly ended: Promise<CallResult | Error>
   /** Writes, and waits until the client has it. */
   send(text: string): Promise<void>
-  /** Lets time pass for the deadlines, in steps as short as their own. */
+  /** Lets time pass for the deadlines, in steps as short as their own, unless the call ends. */
   pass(ms: number): Promise<void>
   /** Moves the clock at once, as after a pause of the machine. */
   jump(ms: number): void
@@ -59,7 +59,13 @@ interface Running {
   readonly outcomes: readonly string[]
 }
 
-async function startCall(t: Test, { stream = true } = {}): Promise<Running> {
+interface CallOptions {
+  readonly stream?: boolean
+  /** Settings of the upstream. */
+  readonly upstream?: object
+}
+
+async function startCall(t: Test, { stream = true, upstream: settings = {} }: CallOptions = {}): Promise<Running> {
   const server = createServer((request, response) => {
     request.resume()
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
@@ -68,7 +74,7 @@ async function startCall(t: Test, { stream = true } = {}): Promise<Running> {
   await once(server, 'listening')
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const config = testConfig(t, {
-    upstreams: { main: { baseUrl, restAfterFailures: 1 } },
+    upstreams: { called: { baseUrl, restAfterFailures: 1, ...settings } },
     timeouts: { idleMs, totalMs, firstByteMs: 5_000, connectMs: 5_000, heartbeatAfterMs: 500_000, heartbeatEveryMs: 500_000 },
   })
   const upstreams = new Upstreams(config, null, () => 0)
@@ -81,7 +87,13 @@ async function startCall(t: Test, { stream = true } = {}): Promise<Running> {
     server.closeAllConnections()
     server.close()
   })
-  const candidate: Candidate = { name: 'main/m', upstream: 'main', model: 'm', path: '/chat/completions', body: () => ({}) }
+  const candidate: Candidate = {
+    name: 'called/m',
+    upstream: 'called',
+    model: 'm',
+    path: '/chat/completions',
+    body: () => ({ messages: [] }),
+  }
   const route: Route = { candidates: [candidate], productId: 'svc-2.1', stream, includeUsage: true, inputEstimate: 7 }
   const client = new SlowClient()
   const answering = once(server, 'answering')
@@ -106,7 +118,7 @@ async function startCall(t: Test, { stream = true } = {}): Promise<Running> {
     pass: (ms) => clock.run(ms),
     jump: clock.skip,
     shutDown: () => forwarder.abortAll(new Error('the service restarts')),
-    isResting: () => !upstreams.getHealth('main/m').breaker.wouldAllow(clock.monotonicMs()),
+    isResting: () => !upstreams.getHealth('called/m').breaker.wouldAllow(clock.monotonicMs()),
     outcomes,
   }
 }
@@ -134,12 +146,13 @@ t.test('announces the end of a stream after its last frames', async (t) => {
 t.test('ends an answer as cut off at the total time, and charges it', async (t) => {
   const call = await startCall(t)
   await call.send(word.repeat(3))
+  const closed = once(call.upstream, 'close')
   await endByTime(call)
   t.equal(describe(await call.ended), 'charged 3 with a trailer')
   t.equal(isCutOff(call), true)
   t.equal(call.isResting(), false, 'nothing counts against the target')
   t.same(call.outcomes, ['total_time'])
-  await once(call.upstream, 'close')
+  await closed
 })
 
 t.test('ends an answer as cut off at the total time also for a client that takes nothing', async (t) => {
@@ -152,6 +165,76 @@ t.test('ends an answer as cut off at the total time also for a client that takes
   t.equal(describe(await call.ended), 'charged 2 with a trailer')
   t.equal(isCutOff(call), true)
   t.equal(call.isResting(), false)
+})
+
+/** What an upstream sends while it thinks, by its API. */
+const signsOfLife: readonly (readonly [name: string, upstream: object, sign: string])[] = [
+  ['a comment', {}, ': OPENROUTER PROCESSING\n\n'],
+  ['an empty line', {}, '\n'],
+  ['an event without choices', {}, toChunk({ object: 'progress' })],
+  ['a chunk without output', {}, role],
+  ['a piece of an event', {}, ' '],
+  ['a ping', { kind: 'anthropic', apiKey: 'sk-key-of-test' }, 'event: ping\ndata: {"type": "ping"}\n\n'],
+  [
+    'an event of progress',
+    { responses: true },
+    'event: response.in_progress\ndata: {"type":"response.in_progress","response":{"id":"r","status":"in_progress"}}\n\n',
+  ],
+]
+
+t.test('keeps a call whose upstream shows that it lives, up to the total time', async (t) => {
+  for (const [name, upstream, sign] of signsOfLife) {
+    const call = await startCall(t, { upstream })
+    const write = async (pieces: number): Promise<void> => {
+      for (let i = 0; i < pieces; i++) {
+        call.upstream.write(sign)
+        await call.pass(500)
+      }
+    }
+    await write(6)
+    t.same(call.outcomes, [], `${name}: three times as long as a silence may be`)
+    await endByTime(call)
+    t.match(
+      describe(await call.ended),
+      /^failed \{"kind":"timeout","phase":"total"/,
+      `${name}: nothing was produced, so it is refunded`,
+    )
+    t.same(call.outcomes, ['timeout'])
+  }
+  const silent = await startCall(t)
+  silent.upstream.write(': one comment\n\n')
+  await silent.pass(idleMs + 300)
+  t.equal(describe(await silent.ended), 'failed {"kind":"timeout","phase":"idle"}', 'and none without such a sign')
+})
+
+t.test('completes an answer whose upstream sends comments after its last chunk', async (t) => {
+  const call = await startCall(t)
+  await call.send(word + lastChunk)
+  for (let passed = 0; passed <= idleMs; passed += 500) {
+    call.upstream.write(': keep-alive\n\n')
+    await call.pass(500)
+  }
+  t.equal(describe(await call.ended), 'charged 1 with a trailer')
+})
+
+t.test('gives an upstream its own times', async (t) => {
+  const patient = await startCall(t, { upstream: { idleMs: idleMs * 3, firstByteMs: 10_000 } })
+  await patient.send(word)
+  await patient.pass(idleMs * 2)
+  t.same(patient.outcomes, [])
+  await patient.pass(idleMs + 300)
+  t.equal(describe(await patient.ended), 'failed {"kind":"timeout","phase":"idle"}')
+
+  // The head has come at once, as from many servers.
+  const late = await startCall(t, { upstream: { firstByteMs: 8_000 } })
+  await late.pass(7_000)
+  t.same(late.outcomes, [], 'longer than all other upstreams')
+  await late.pass(1_300)
+  t.equal(describe(await late.ended), 'failed {"kind":"timeout","phase":"first_byte"}')
+
+  const hasty = await startCall(t, { upstream: { firstByteMs: 500 } })
+  await hasty.pass(1_300)
+  t.equal(describe(await hasty.ended), 'failed {"kind":"timeout","phase":"first_byte"}')
 })
 
 t.test('refunds at the total time where the upstream produced no output for the idle time', async (t) => {

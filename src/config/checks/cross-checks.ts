@@ -219,7 +219,7 @@ function findUpstreamErrors({ upstreams }: GatewayConfig): string[] {
   return errors
 }
 
-function findLimitErrors({ listen, limits, metrics, timeouts, search }: GatewayConfig): string[] {
+function findLimitErrors({ listen, limits, metrics, timeouts, search, upstreams }: GatewayConfig): string[] {
   const errors: string[] = []
   for (const [place, list] of [
     ['listen.trustedProxies', listen.trustedProxies],
@@ -239,6 +239,10 @@ function findLimitErrors({ listen, limits, metrics, timeouts, search }: GatewayC
   for (const name of ['connectMs', 'firstByteMs', 'idleMs'] as const) {
     if (timeouts[name] > timeouts.totalMs) errors.push(`timeouts.${name} is above totalMs and could never take effect.`)
   }
+  for (const [upstream, times] of Object.entries(upstreams))
+    for (const name of ['firstByteMs', 'idleMs'] as const)
+      if ((times[name] ?? 0) > timeouts.totalMs)
+        errors.push(`upstreams.${upstream}.${name} is above timeouts.totalMs and could never take effect.`)
   if (search.backend === 'searxng' && search.searxngUrl === null)
     errors.push("search.searxngUrl is needed for the backend 'searxng'.")
   if ((search.backend === 'tavily' || search.backend === 'brave') && search.apiKey === null) {

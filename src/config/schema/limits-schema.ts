@@ -99,10 +99,13 @@ export const timeoutsSchema = z
   .strictObject({
     /** Until the connection to an upstream is there. */
     connectMs: millisecondsSchema.default(10_000),
-    /** From then until the upstream's response begins. */
-    firstByteMs: millisecondsSchema.default(120_000),
-    /** Maximum time between two events of a stream; comments do not count. */
-    idleMs: millisecondsSchema.default(120_000),
+    /** From then until the upstream's answer begins; its head alone does not begin it. `upstreams.<name>.firstByteMs` is for one of them. */
+    firstByteMs: millisecondsSchema.default(300_000),
+    /**
+     * Maximum silence of an upstream within its answer; comments, pings and events of progress end a silence too, up to `totalMs`.
+     * `upstreams.<name>.idleMs` is for one of them.
+     */
+    idleMs: millisecondsSchema.default(300_000),
     /** The whole upstream call. */
     totalMs: millisecondsSchema.default(900_000),
     /** A client that reads nothing for this long counts as disconnected. */

@@ -75,4 +75,8 @@ export const upstreamSchema = z.strictObject({
   maxPending: z.int().min(0).default(1_000),
   /** How long such a call waits at most. */
   maxPendingMs: millisecondsSchema.default(5_000),
+  /** `timeouts.firstByteMs` of this upstream; null: that one. For models that think or read for long before their first token. */
+  firstByteMs: millisecondsSchema.nullable().default(null),
+  /** `timeouts.idleMs` of this upstream; null: that one. */
+  idleMs: millisecondsSchema.nullable().default(null),
 })

@@ -48,7 +48,7 @@ export interface ResponseReader<Result> {
   consume(chunk: Buffer, now: number): string
   /** Grows with each piece of output: text, reasoning, calls. */
   readonly outputCount: number
-  /** Number of events so far. Comments do not count: an upstream that only keeps its connection open is not responding. */
+  /** Number of events so far, without comments. */
   readonly eventCount: number
   /** The upstream has sent its last event; anything after it is ignored. */
   readonly isComplete: boolean

@@ -24,7 +24,14 @@ function post(gateway: TestGateway, token: string, path: string, body: Json, hea
   })
 }
 
+/** A busy machine may answer before the database has the turn. */
+async function listSettled(gateway: TestGateway) {
+  await gateway.waitUntilSettled()
+  return gateway.listTurns()
+}
+
 async function get<Body>(gateway: TestGateway, token: string, path: string): Promise<{ status: number; body: Body }> {
+  await gateway.waitUntilSettled()
   const answer = await fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${token}` } })
   return { status: answer.status, body: (await answer.json()) as Body }
 }
@@ -80,14 +87,14 @@ t.test('whole answers and streams of each format have the charge of the ledger a
     const whole = await post(gateway, token, path, { ...body, ...(path.includes('chat') ? { stream_options: undefined } : {}) })
     t.equal(whole.status, 200)
     await whole.text()
-    const [turn] = await gateway.listTurns()
+    const [turn] = await listSettled(gateway)
     t.ok((turn?.credits ?? 0) > 0)
     const left = await readLeft(gateway, token, 'premium')
     t.same(readHeaders(whole), { credits: turn?.credits, tier: 'premium', left }, `${path}, whole`)
 
     const answer = await post(gateway, token, path, { ...body, stream: true })
     const { charge, type, isLast } = readCharge(await answer.text())
-    const [streamed] = await gateway.listTurns()
+    const [streamed] = await listSettled(gateway)
     const leftThen = await readLeft(gateway, token, 'premium')
     t.same(charge, { credits: streamed?.credits, tier: 'premium', left: leftThen }, `${path}, stream: ${String(type)}`)
     t.ok(isLast, 'in no other event')
@@ -120,7 +127,7 @@ t.test('answers that are generated, and failures, have their charge too', async 
   }
   const drawn = await post(gateway, token, '/v1/chat/completions', { model: 'svc-img', ...formats[0]?.body, stream: true })
   const { charge } = readCharge(await drawn.text())
-  t.equal(charge?.credits, (await gateway.listTurns())[0]?.credits, 'a generated answer as a stream')
+  t.equal(charge?.credits, (await listSettled(gateway))[0]?.credits, 'a generated answer as a stream')
 
   gateway.demo.script(() => ({ status: 500 }))
   for (const { path, body } of formats) {
@@ -159,7 +166,7 @@ t.test('a request is looked up by its id, by its account alone', async (t) => {
   const answer = await gateway.chat(member.token, {}, named)
   t.equal(answer.headers.get('x-request-id'), 'mbr_trace-7')
   const { status, body } = await readTurn(gateway, member.token, 'mbr_trace-7')
-  const [turn] = await gateway.listTurns()
+  const [turn] = await listSettled(gateway)
   t.equal(status, 200)
   t.match(body, { object: 'list', request_id: 'mbr_trace-7', credits: turn?.credits, has_more: false })
   t.match(body.data, [{ request_id: 'mbr_trace-7', state: 'settled', credits: turn?.credits, input_tokens: 1_000 }])

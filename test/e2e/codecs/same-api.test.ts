@@ -2,7 +2,7 @@
  * The same API on both sides: a target receives what the member sent, and the member receives what the target answered. 1 000 requests and
  * answers, generated from a seed. What differs:
  *
- * - the model, whether the target streams, and the cap of the output where it is above the hold
+ * - the model, whether the target streams, the cap of the output where it is above the hold, and the pseudonym of `prompt_cache_key`
  * - in answers, the ids of items of the Responses API, and the signature of thinking, which is sealed for the member
  *
  * Not generated, because it is received in another form: texts in a row in one message, marks for the cache of an
@@ -337,7 +337,8 @@ const responsesAnswer = fc
 t.test('a target of the Responses API receives the request, and the member its answer', async (t) => {
   let output: readonly Fields[] = []
   const { server, post } = await setUpResponsesGateway(t, () => ({ output }))
-  const allowed = new Set(['model', 'stream', 'include'])
+  // The key of the cache becomes a pseudonym of account and key.
+  const allowed = new Set(['model', 'stream', 'include', 'prompt_cache_key'])
   await fc.assert(
     fc.asyncProperty(responsesRequest, responsesAnswer, async (request, answer) => {
       output = answer

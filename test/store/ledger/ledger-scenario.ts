@@ -32,7 +32,7 @@ export async function runLedgerScenario(
   store: Store,
   seed: number,
   steps: number,
-  { prunes = true } = {},
+  { prunes = true, adjusts = false } = {},
 ): Promise<readonly unknown[]> {
   const pick = createRandom(seed)
   const answers: unknown[] = []
@@ -97,6 +97,7 @@ export async function runLedgerScenario(
           expiresAt: now + pick(99) * hour,
         }),
       )
+      if (!adjusts) continue
       const credits = (1 + pick(500)) * (pick(3) === 0 ? 1 : -1)
       const adjustment = { id: `adj-${packs++}`, account, pool, credits, reason: 'a fault \\ü', at: now, limits }
       await some(store.ledger.adjust({ ...adjustment, periods: calendar.getPeriods(now), expiresAt: now + pick(99) * hour }))

@@ -178,6 +178,7 @@ export default defineGateway({
   apiFormats: {
     responses: { aliases: { 'gpt-*-luna': 'svc-2.1-fast', 'gpt-*-mini': 'svc-2.1-fast', 'gpt-*-nano': 'svc-2.1-fast' } },
     messages: { aliases: { 'claude-*haiku*': 'svc-2.1-fast', 'claude-*': 'svc-2.1' } },
+    gemini: { aliases: { 'gemini-*flash*': 'svc-2.1-fast', 'gemini-*': 'svc-2.1' } },
   },
 
   // Dollars per million tokens. A changed discount does not affect turns that have been settled. `cachedInput` beside `input` is the price of

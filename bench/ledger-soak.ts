@@ -1,6 +1,6 @@
 /**
  * Checks that every turn is charged correctly under faults: the real server, killed again and again, under clients that come and go, with an
- * upstream that fails in every way in each of three APIs, requests in all API formats, hosted searches, locks on its database, a full disk, clock changes, and concurrent operator commands.
+ * upstream that fails in every way in each of four APIs, requests in all API formats, hosted searches, locks on its database, a full disk, clock changes, and concurrent operator commands.
  *
  *   node bench/ledger-soak.ts [--turns 20000] [--seconds 600] [--seed 1] [--clients 96] [--every 15] [--workers 1] [--keep FOLDER]
  *
@@ -218,7 +218,7 @@ async function sendTurn(
   let text = ''
   let isWhole = false
   try {
-    const answer = await request(server.url + format.path, {
+    const answer = await request(server.url + format.getPath(plan), {
       method: 'POST',
       dispatcher,
       signal: disconnect.signal,

@@ -18,14 +18,18 @@ export const auth = definePlugin({
 /** A cached token is resolved without a promise. */
 function identify(x: Exchange, services: PluginServices): Caller | Promise<Caller> {
   const header = x.inbound.headers['authorization']
-  // Clients of other APIs send the key as `x-api-key`.
-  const apiKey = header === undefined ? x.inbound.headers['x-api-key'] : undefined
+  const apiKey = header === undefined ? findApiKey(x) : undefined
   const token =
     header !== undefined ? parseBearerToken(header) : apiKey !== undefined ? parseApiKey(apiKey) : x.inbound.cookieToken
   if (token === null) throw signInRequiredError(x, services, header !== undefined || apiKey !== undefined)
   const found = services.credentials.resolve(token)
   if (found !== null && !(found instanceof Promise)) return toCaller(found, x, services)
   return Promise.resolve(found).then(async (known) => toCaller(known ?? (await services.jwt.resolve(token)), x, services))
+}
+
+/** Clients of other APIs send the key in headers of their own. */
+function findApiKey({ inbound: { headers } }: Pick<Exchange, 'inbound'>): string | readonly string[] | undefined {
+  return headers['x-api-key'] ?? headers['x-goog-api-key']
 }
 
 function parseApiKey(header: string | readonly string[]): string | null {
@@ -38,8 +42,7 @@ function toCaller(credential: Credential | null, x: Exchange, services: PluginSe
   if (credential.kind === 'app' && !isToolServerPath(x.inbound.path)) throw signInRequiredError(x, services, true)
   // A cookie counts only for a same-origin request of the website; an API key in a cookie is not accepted, nor a cookie's token as a bearer
   // token.
-  const { authorization, 'x-api-key': apiKey } = x.inbound.headers
-  const hasNoAuthorization = authorization === undefined && apiKey === undefined
+  const hasNoAuthorization = x.inbound.headers['authorization'] === undefined && findApiKey(x) === undefined
   if (hasNoAuthorization !== (credential.kind === 'cookie')) throw signInRequiredError(x, services, true)
   return {
     account: credential.account,

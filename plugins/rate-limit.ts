@@ -24,7 +24,7 @@ export const rateLimit = definePlugin({
 
 /** Agents send these by the dozen. They cost nothing, and must not use up the requests a minute of the plan. */
 function isTokenCount({ inbound, kind }: Exchange): boolean {
-  return kind === 'unmetered' && inbound.path === '/v1/messages/count_tokens'
+  return kind === 'unmetered' && (inbound.path === '/v1/messages/count_tokens' || inbound.path.endsWith(':countTokens'))
 }
 
 /** Four times the plan's requests a minute, but at least a hundred. */

@@ -6,7 +6,7 @@ import { translateRequest } from '../../src/formats/translate-request.ts'
 import type { TurnPlan } from './turn-plan.ts'
 
 interface ClientFormat {
-  readonly path: string
+  getPath(plan: Pick<TurnPlan, 'model' | 'stream'>): string
   createBody(plan: TurnPlan, content: string): object
   /** Whether this is a complete answer. */
   isComplete(text: string, stream: boolean): boolean
@@ -19,7 +19,7 @@ const messagesOf = (content: string) => [{ role: 'user', content }]
 
 export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>> = {
   chat_completions: {
-    path: '/v1/chat/completions',
+    getPath: () => '/v1/chat/completions',
     createBody: (plan, content) => ({
       ...fieldsOf(plan),
       ...(plan.maxTokens === null ? {} : { max_tokens: plan.maxTokens }),
@@ -29,7 +29,7 @@ export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>
     isFailure: (text) => text.includes('"error"'),
   },
   responses: {
-    path: '/v1/responses',
+    getPath: () => '/v1/responses',
     createBody: (plan, content) => ({
       ...fieldsOf(plan),
       ...(plan.maxTokens === null ? {} : { max_output_tokens: plan.maxTokens }),
@@ -41,7 +41,7 @@ export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>
     isFailure: (text) => text.includes('event: response.failed\n'),
   },
   messages: {
-    path: '/v1/messages',
+    getPath: () => '/v1/messages',
     createBody: (plan, content) => ({
       ...fieldsOf(plan),
       max_tokens: plan.maxTokens,
@@ -51,12 +51,23 @@ export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>
     isComplete: (text, stream) => (stream ? text.includes('event: message_stop\n') : text.includes('"type":"message"')),
     isFailure: (text) => text.includes('event: error\n'),
   },
+  gemini: {
+    getPath: ({ model, stream }) => `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    createBody: (plan, content) => ({
+      ...(plan.maxTokens === null ? {} : { generationConfig: { maxOutputTokens: plan.maxTokens } }),
+      ...(plan.search === null ? {} : { tools: [{ googleSearch: {} }] }),
+      contents: [{ role: 'user', parts: [{ text: content }] }],
+    }),
+    isComplete: (text) => text.includes('"finishReason":"'),
+    isFailure: (text) => text.includes('data: {"error":'),
+  },
 }
 
 /** The chat request that the gateway makes of a body. */
-export function toGatewayRequest(body: string, { apiFormat }: Pick<TurnPlan, 'apiFormat'>): ChatRequest {
+export function toGatewayRequest(body: string, plan: Pick<TurnPlan, 'apiFormat' | 'model' | 'stream'>): ChatRequest {
   const raw = Buffer.from(body)
-  const format = findApiFormat(clientFormats[apiFormat].path)
+  const [path = ''] = clientFormats[plan.apiFormat].getPath(plan).split('?')
+  const format = findApiFormat(path)
   if (format === undefined) return parseChatRequest(raw)
   const settings = { sealKey: new Uint8Array(32), productIds: new Set<string>(), aliases: {} }
   return translateRequest(raw, format, { account: '', settings, hostsSearch: true }).chat

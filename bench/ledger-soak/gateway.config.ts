@@ -26,6 +26,7 @@ export default defineGateway({
   upstreams: {
     main: { ...base.upstreams.main, baseUrl, rejectedKeyRestMs: 0 },
     claude: { ...base.upstreams.main, baseUrl, kind: 'anthropic', rejectedKeyRestMs: 0 },
+    google: { ...base.upstreams.main, baseUrl, kind: 'gemini', rejectedKeyRestMs: 0 },
     openai: { ...base.upstreams.main, baseUrl, responses: true, rejectedKeyRestMs: 0 },
   },
   products: {
@@ -38,6 +39,7 @@ export default defineGateway({
         { upstream: 'main', model: 'big' },
         { upstream: 'claude', model: 'big' },
         { upstream: 'openai', model: 'big' },
+        { upstream: 'google', model: 'big' },
       ],
     },
   },

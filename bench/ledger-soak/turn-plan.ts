@@ -130,7 +130,7 @@ export function createTurnPlan(seed: number, number: number): TurnPlan {
   const maxTokens = ignoresCap ? ignoredCap : random.next() < 0.8 ? random.integer(tokens, 400) : null
   const disconnectAfterMs = disconnects ? random.integer(0, Math.ceil(lastsMs * 1.1) + 15) : null
   const hasIdempotencyKey = random.next() < 0.05
-  const apiFormat = random.pick<ApiFormatName>({ chat_completions: 1, responses: 1, messages: 1 })
+  const apiFormat = random.pick<ApiFormatName>({ chat_completions: 1, responses: 1, messages: 1, gemini: 1 })
   const status = [400, 401, 404, 429, 500, 502, 503][random.integer(0, 6)] ?? 500
   const inputTokens = random.integer(20, 120)
   const failsAfter = random.integer(0, tokens - 1)

@@ -45,6 +45,7 @@ export type PlayedBehavior =
   | 'emptyStreams'
   | 'messagesCalls'
   | 'responsesCalls'
+  | 'geminiCalls'
   | 'cachedReports'
   | 'searches'
 
@@ -57,6 +58,7 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
     emptyStreams: 0,
     messagesCalls: 0,
     responsesCalls: 0,
+    geminiCalls: 0,
     cachedReports: 0,
     searches: 0,
   }
@@ -79,7 +81,7 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
     const api = findApi(request.url)
     const step = findStep(plan, text)
     const script = createStepScript(plan, step)
-    const requestedCap = Number(/"max(?:_completion|_output)?_tokens":(\d+)/.exec(text)?.[1] ?? Infinity)
+    const requestedCap = Number(/"max(?:(?:_completion|_output)?_t|OutputT)okens":(\d+)/.exec(text)?.[1] ?? Infinity)
     // The Responses API has a least cap.
     const cap = Math.min(requestedCap, plan.maxTokens ?? Infinity)
     const tokens = script.ignoresCap ? script.tokens : Math.min(script.tokens, cap)
@@ -100,7 +102,7 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
       return void request.socket.resetAndDestroy()
     }
     if (script.resetsKeptConnection) resetSockets.add(request.socket)
-    const isStream = text.includes('"stream":true')
+    const isStream = text.includes('"stream":true') || request.url?.includes(':streamGenerateContent') === true
     if (script.ignoresCap) played.ignoredCaps++
     if (script.repeatsToolName) played.repeatedToolNames++
     if (script.ending === 'empty_stream' && isStream) played.emptyStreams++
@@ -124,13 +126,14 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
 
 function findApi(path = ''): UpstreamApi {
   if (path.endsWith('/messages')) return 'messages'
+  if (/:(?:generate|streamGenerate)Content/.test(path)) return 'gemini'
   return path.endsWith('/responses') ? 'responses' : 'chat'
 }
 
 function findStep({ search }: TurnPlan, body: string): CallStep {
   if (search === null) return 'answer'
   if (body.includes('"model":"search"')) return 'search'
-  return /"role":"tool"|"type":"(?:tool_result|function_call_output)"/.test(body) ? 'answer' : 'request_search'
+  return /"role":"tool"|"type":"(?:tool_result|function_call_output)"|"functionResponse"/.test(body) ? 'answer' : 'request_search'
 }
 
 /** The model and its search do not fail where the search is requested; the answer follows the turn's script. */

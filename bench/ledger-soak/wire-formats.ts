@@ -10,8 +10,11 @@ export interface PlayedScript extends Script {
   readonly isSearchAnswer: boolean
 }
 
-/** `messages` is the API of an upstream of `kind: 'anthropic'`, `responses` that of one with `responses: true`. */
-export type UpstreamApi = 'chat' | 'messages' | 'responses'
+/**
+ * `messages` is the API of an upstream of `kind: 'anthropic'`, `gemini` that of `kind: 'gemini'`, and `responses` that of one with
+ * `responses: true`.
+ */
+export type UpstreamApi = 'chat' | 'messages' | 'responses' | 'gemini'
 
 export interface WireFormat {
   createStart(script: PlayedScript): string
@@ -146,6 +149,53 @@ const responsesFormat: WireFormat = {
   brokenEvent: 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","del\n\n',
 }
 
+/** An upstream of `kind: 'gemini'`. It reports the prompt with each event and the output with its last, and a call is one event. */
+const geminiFormat: WireFormat = {
+  createStart: () => '',
+  createOutput(script, count) {
+    const { searchQuery } = script
+    if (searchQuery === null) return Array.from({ length: count }, () => toGeminiEvent(script, [{ text: toEventText(script) }]))
+    return [toGeminiEvent(script, [{ functionCall: { name: searchName, args: { query: searchQuery } } }])]
+  },
+  createEnd: (script) =>
+    toGeminiEvent(script, [{ text: '' }], { finishReason: 'STOP', usage: createGeminiUsage(script, script.tokens) }),
+  createDocument: (script) =>
+    toGeminiAnswer([{ text: tokenText.repeat(script.tokens) }], {
+      finishReason: 'STOP',
+      usage: createGeminiUsage(script, script.tokens),
+    }),
+  errorEvent: 'data: {"error":{"code":500,"message":"It rains.","status":"INTERNAL"}}\n\n',
+  brokenEvent: 'data: {"candidates":[{"content":{"par\n\n',
+}
+
+interface GeminiEnd {
+  readonly finishReason?: string
+  readonly usage?: object | null
+}
+
+function toGeminiEvent(script: PlayedScript, parts: readonly object[], end?: GeminiEnd): string {
+  return `data: ${JSON.stringify(toGeminiAnswer(parts, end ?? { usage: createGeminiUsage(script, null) }))}\n\n`
+}
+
+function toGeminiAnswer(parts: readonly object[], { finishReason, usage = null }: GeminiEnd): object {
+  return {
+    candidates: [{ content: { role: 'model', parts }, ...(finishReason === undefined ? {} : { finishReason }), index: 0 }],
+    ...(usage === null ? {} : { usageMetadata: usage }),
+    modelVersion: 'big',
+    responseId: 'gemini_1',
+  }
+}
+
+function createGeminiUsage({ usage, inputTokens, cachedTokens }: Script, output: number | null): object | null {
+  if (usage === 'missing') return null
+  if (usage === 'zero') return { promptTokenCount: 0, candidatesTokenCount: 0 }
+  return {
+    promptTokenCount: inputTokens,
+    ...(output === null ? {} : { candidatesTokenCount: output }),
+    ...(cachedTokens === null ? {} : { cachedContentTokenCount: cachedTokens }),
+  }
+}
+
 function toCompletedResponse(script: PlayedScript): object {
   const usage = toUsageField(createResponseUsage(script))
   return toResponse({ status: 'completed', output: [toItem(script, getOutput(script))], ...usage })
@@ -208,4 +258,5 @@ export const wireFormats: Readonly<Record<UpstreamApi, WireFormat>> = {
   chat: chatFormat,
   messages: messagesFormat,
   responses: responsesFormat,
+  gemini: geminiFormat,
 }

@@ -5,7 +5,7 @@ import { getErrorCodes } from '../../src/api/endpoint.ts'
 import type { Security, Endpoint } from '../../src/api/endpoint.ts'
 import { turnCharge } from '../../src/api/usage.ts'
 import { endpointsByArea } from '../../src/api/endpoints.ts'
-import { envelope, jsonRpcFailure, messagesFailure, responsesFailure } from '../../src/api/envelope.ts'
+import { envelope, geminiFailure, jsonRpcFailure, messagesFailure, responsesFailure } from '../../src/api/envelope.ts'
 import { errorCatalog } from '../../src/errors.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 
@@ -28,6 +28,7 @@ export function createOpenApiDocument(): Json {
     json_rpc: addSchema(jsonRpcFailure, 'output'),
     responses: addSchema(responsesFailure, 'output'),
     messages: addSchema(messagesFailure, 'output'),
+    gemini: addSchema(geminiFailure, 'output'),
   }
   // In the last event of a stream, whose media type has no schema.
   addSchema(turnCharge, 'output')
@@ -136,7 +137,7 @@ const chargeHeaderLinks = Object.fromEntries(
 function createFailureResponses(endpoint: Endpoint, failure: Json, addSchema: (schema: z.ZodType, io: 'output') => Json): Json {
   const errorCodes = getErrorCodes(endpoint)
   // The clients of these formats differ in the statuses after which they try again, so one failure has several.
-  if (endpoint.failureFormat === 'responses' || endpoint.failureFormat === 'messages')
+  if (endpoint.failureFormat !== undefined && endpoint.failureFormat !== 'json_rpc')
     return { default: { description: errorCodes.map((code) => `\`${code}\``).join(', '), content: toJsonContent(failure) } }
   const byStatus = Map.groupBy(errorCodes, (code: ErrorCode): number => errorCatalog[code].status)
   const all = new Map<number, Json>()

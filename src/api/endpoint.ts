@@ -25,7 +25,7 @@ export type Security =
   | 'diagnostic_token'
 
 /** The format of failures where it is not the error envelope. */
-export type FailureFormat = 'json_rpc' | 'responses' | 'messages'
+export type FailureFormat = 'json_rpc' | 'responses' | 'messages' | 'gemini'
 
 export interface Endpoint {
   readonly method: 'get' | 'post' | 'patch' | 'delete'

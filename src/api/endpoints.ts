@@ -4,6 +4,7 @@ import * as diagnostics from './diagnostics.ts'
 import * as connect from './oauth.ts'
 import * as embeddings from './embeddings.ts'
 import type { Endpoint } from './endpoint.ts'
+import * as gemini from './gemini.ts'
 import * as images from './images.ts'
 import * as devices from './membership/devices.ts'
 import * as keys from './membership/keys.ts'
@@ -21,7 +22,7 @@ import * as responses from './responses.ts'
 import * as tools from './tools.ts'
 
 export const endpointsByArea = {
-  Chat: [...collectEndpoints(chat), ...collectEndpoints(responses), ...collectEndpoints(messages)],
+  Chat: [...collectEndpoints(chat), ...collectEndpoints(responses), ...collectEndpoints(messages), ...collectEndpoints(gemini)],
   Images: collectEndpoints(images),
   Embeddings: collectEndpoints(embeddings),
   Models: collectEndpoints(models),

@@ -68,6 +68,17 @@ export const responsesFailure = z
     description: 'A failure as clients of responses read it. The status may differ from the catalogue’s.',
   })
 
+/** A failure in the format of Google's APIs, with the fields of the envelope. */
+export const geminiFailure = z
+  .looseObject({
+    error: z.looseObject({ code: z.int(), message: z.string().min(1), status: z.string().min(1) }),
+    ...commonFields,
+  })
+  .meta({
+    id: 'GeminiFailure',
+    description: 'A failure as clients of the Gemini API read it. The status may differ from the catalogue’s.',
+  })
+
 /** A failure in the format of Anthropic's messages, with the fields of the envelope. */
 export const messagesFailure = z
   .looseObject({ type: z.literal('error'), error: z.looseObject(errorFields), request_id: z.string(), ...commonFields })

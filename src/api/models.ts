@@ -1,6 +1,7 @@
-/** The products in the caller's plan: one list that clients of OpenAI and of Anthropic read, each by the fields that it knows. */
+/** The products in the caller's plan: one list that clients of OpenAI, Anthropic and Google read, each by the fields that it knows. */
 import { z } from 'zod'
 import { defineEndpoint } from './endpoint.ts'
+import { geminiModel } from './gemini.ts'
 import { count, createListSchema, instant, price, tier } from './fields.ts'
 
 const model = z
@@ -40,10 +41,10 @@ export const listModels = defineEndpoint({
     has_more: z.boolean(),
     first_id: z.string().nullable(),
     last_id: z.string().nullable(),
-    models: z
-      .array(z.never())
-      .optional()
-      .meta({ description: 'For Codex, which sends `client_version`: it keeps its own settings where this list is empty.' }),
+    models: z.array(geminiModel).optional().meta({
+      description:
+        'For Codex, which sends `client_version`: it keeps its own settings where this list is empty. For Google’s SDKs, which send `x-goog-api-key`: the products in their form.',
+    }),
   }),
   errors: [],
 })
@@ -53,6 +54,7 @@ export const showModel = defineEndpoint({
   path: '/v1/models/{id}',
   security: 'api_credential',
   summary: 'Returns one product.',
-  response: model,
+  // Google’s SDKs, which send `x-goog-api-key`, receive their own fields as well.
+  response: z.strictObject({ ...model.shape, ...geminiModel.omit({ name: true }).partial().shape }).meta({ id: 'OneModel' }),
   errors: ['not_found'],
 })

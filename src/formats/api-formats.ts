@@ -1,5 +1,6 @@
 /** All API formats other than chat completions, with the paths whose requests and failures are in that format. */
 import type { ApiFormat } from '../exchange/api-format/api-format.ts'
+import { createGeminiFormat, isGeminiPath } from './gemini/gemini-format.ts'
 import { messagesFormat } from './messages/messages-format.ts'
 import { responsesFormat } from './responses/responses-format.ts'
 
@@ -23,5 +24,6 @@ const apiFormats: readonly ApiFormatEntry[] = [
 ]
 
 export function findApiFormat(path: string): ApiFormat | undefined {
+  if (isGeminiPath(path)) return createGeminiFormat(path)
   return apiFormats.find((entry) => path === entry.path || path.startsWith(`${entry.path}/`))?.format
 }

@@ -6,6 +6,7 @@ import type { CallResult, Exchange, FailedExchange, Reply, Slots, Translation } 
 import { changeCallContext } from '../exchange/plugin-chain.ts'
 import type { CallContext, TurnHandler } from '../exchange/plugin-chain.ts'
 import { isRecord } from '../exchange/request/chat-request.ts'
+import { openStream } from '../exchange/response-headers.ts'
 import type { ChatRequest } from '../exchange/request/chat-request.ts'
 import { maxNamesInHeader } from '../exchange/request/field-policy.ts'
 import { readAnswerEvents } from '../codecs/chat/read-events.ts'
@@ -73,10 +74,14 @@ export class ExchangeTranslation implements Translation {
    * Runs a turn whose answer is translated. The last events are encoded before the settlement and sent after it, so that a turn whose answer
    * cannot be encoded fails and is not charged.
    */
-  runCall(call: TurnHandler, x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> {
+  async runCall(call: TurnHandler, x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> {
     this.#addIgnoredFields(x)
     const encoder = this.#createEncoder(x)
-    return call(x, changeCallContext(callContext, { encoder }))
+    const translated = changeCallContext(callContext, { encoder })
+    const result = await call(x, translated)
+    // The last events may be the first ones: of an answer without any, or where the format writes all of it at the end.
+    if (result.final.kind === 'trailer') openStream(translated)
+    return result
   }
 
   translateReply(x: Exchange & Partial<Slots>, reply: Reply): Reply {

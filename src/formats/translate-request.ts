@@ -20,7 +20,8 @@ export function translateRequest(
   format: ApiFormat,
   { account, settings, hostsSearch = false }: TranslationContext,
 ): TranslatedChat {
-  const body = parseBody(raw)
+  const sent = parseBody(raw)
+  const body = format.addressFields === undefined ? sent : { ...sent, ...format.addressFields }
   const requestedModel = typeof body['model'] === 'string' ? body['model'] : ''
   const model = resolveModel(requestedModel, format.name, settings)
   const seal = new ReasoningSeal(settings.sealKey, account)

@@ -8,6 +8,7 @@ import type { RouteDeps } from './route-deps.ts'
 import { mountChatRoutes } from './routes/chat.ts'
 import { mountDiagnosticRoutes } from './routes/diagnostics.ts'
 import { mountEmbeddingRoute } from './routes/embeddings.ts'
+import { mountGeminiRoutes } from './routes/gemini.ts'
 import { mountImageRoutes } from './routes/images.ts'
 import { mountMcpRoutes } from './routes/mcp.ts'
 import { mountModelRoutes } from './routes/models.ts'
@@ -25,6 +26,7 @@ export function createApp(deps: RouteDeps): Application {
   // Paths are case-sensitive and strict, so that `/METRICS` cannot bypass a rule written for `/metrics`.
   const api = new Router({ strict: true, sensitive: true })
   mountChatRoutes(api, deps)
+  mountGeminiRoutes(api, deps)
   mountTokenCountRoute(api, deps)
   mountModelRoutes(api, deps)
   mountUsageRoutes(api, deps)

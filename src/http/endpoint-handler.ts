@@ -75,7 +75,12 @@ export function mount(
   endpoint: Pick<Endpoint, 'method' | 'path' | 'aliases'>,
   handler: (ctx: Context) => Promise<void>,
 ): void {
-  for (const address of getPaths(endpoint)) router[endpoint.method](address.replaceAll(/\{(\w+)\}/g, ':$1'), handler)
+  for (const address of getPaths(endpoint)) router[endpoint.method](toRoute(address), handler)
+}
+
+/** A colon of the path itself begins no parameter. */
+function toRoute(address: string): string {
+  return address.replaceAll(':', String.raw`\:`).replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
 /** Returns the values of the path's `{parameters}`. */

@@ -9,15 +9,18 @@ type Layers = Router['stack']
 
 /** 405 for a known path with another method. An unknown path under `/v1`, or one that lacks `/v1`, gets a message that names the right one. */
 export function createNotFoundHandler(layers: Layers, services: Services): Middleware {
-  const apiRoutes = layers.filter(({ path }) => String(path).startsWith('/v1/'))
+  const apiRoutes = layers.filter(({ path }) => /^\/v1(?:beta)?\//.test(String(path)))
   const list = [
-    ...new Set(apiRoutes.map(({ methods, path }) => `${methods.find((method) => method !== 'HEAD')} ${String(path)}`)),
+    ...new Set(
+      apiRoutes.map(({ methods, path }) => `${methods.find((method) => method !== 'HEAD')} ${String(path).replaceAll('\\', '')}`),
+    ),
   ].join(', ')
   return (ctx) => {
-    const methods = new Set(layers.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods))
+    const matching = layers.filter((layer) => layer.match(ctx.path) && !namesUnknownMethod(ctx.path, layer))
+    const methods = new Set(matching.flatMap((layer) => layer.methods))
     if (methods.size > 0) throw new GatewayError('method_not_allowed', { headers: { allow: [...methods].join(', ') } })
     const intendedPath = guessIntendedPath(ctx.path, apiRoutes)
-    if (intendedPath === null && !ctx.path.startsWith('/v1/')) throw new GatewayError('not_found')
+    if (intendedPath === null && !/^\/v1(?:beta)?\//.test(ctx.path)) throw new GatewayError('not_found')
     services.telemetry.recordUnknownPath(
       getExchange(ctx, 'unmetered', services),
       intendedPath === null ? toKnownPath(ctx.path) : misplaced,
@@ -26,6 +29,11 @@ export function createNotFoundHandler(layers: Layers, services: Services): Middl
       message: intendedPath === null ? createNotFoundMessage(ctx, list) : createMisplacedMessage(ctx, intendedPath, services),
     })
   }
+}
+
+/** The part behind the colon of the Gemini API is no part of a model's id. */
+function namesUnknownMethod(path: string, layer: Layers[number]): boolean {
+  return /^\/v1(?:beta)?\/models\/[^/]+:\w+$/.test(path) && /\/models\/:\w+$/.test(String(layer.path))
 }
 
 /** Paths with a metric label of their own, because clients are known to request them; all others share one label. */
@@ -71,7 +79,9 @@ function guessIntendedPath(path: string, apiRoutes: Layers): string | null {
     .replace(/^(?:\/v1)+\//, '/')
     .replace(/(?<=.)\/$/, '')
     .replace(/^\/chat\/completions(?=\/(?:chat\/completions|models)$)/, '')
-  const intendedPath = `/v1${once}`
+  // Clients of the Gemini API append `/v1beta` themselves.
+  const intendedPath = once.startsWith('/v1beta/') ? once.replace(/^(?:\/v1beta)+/, '/v1beta') : `/v1${once}`
+  if (intendedPath === path) return null
   return apiRoutes.some((layer) => layer.match(intendedPath)) ? intendedPath : null
 }
 
@@ -107,8 +117,10 @@ function createMisplacedMessage(
   intendedPath: string,
   { origins }: Services,
 ): { en: string; zh: string } {
-  // Clients of the Messages API append `/v1` themselves.
-  const base = intendedPath.startsWith('/v1/messages') && path.startsWith('/v1/v1/') ? origins.base : `${origins.base}/v1`
+  // Clients of the Messages and Gemini APIs append the version themselves.
+  const appendsVersion =
+    intendedPath.startsWith('/v1beta/') || (intendedPath.startsWith('/v1/messages') && path.startsWith('/v1/v1/'))
+  const base = appendsVersion ? origins.base : `${origins.base}/v1`
   return {
     en: `There is nothing at ${path.slice(0, 80)}. You mean ${method} ${origins.base}${intendedPath}; set your client's base URL to ${base}.`,
     zh: `该路径不存在。正确的地址是 ${method} ${origins.base}${intendedPath}；请将客户端的接口地址（base URL）设为 ${base}。`,

@@ -163,7 +163,11 @@ function createConfiguredServices(deps: ServiceDeps, config: GatewayConfig, prev
     keepsAnthropicFields: Object.values(config.upstreams).some(({ kind }) => kind === 'anthropic'),
     keepsResponsesFields: Object.values(config.upstreams).some(({ responses }) => responses),
     productIds: new Set(Object.keys(config.products)),
-    aliases: { responses: config.apiFormats.responses.aliases, messages: config.apiFormats.messages.aliases },
+    aliases: {
+      responses: config.apiFormats.responses.aliases,
+      messages: config.apiFormats.messages.aliases,
+      gemini: config.apiFormats.gemini.aliases,
+    },
   }
   const bodyParserSettings: BodyParserSettings = {
     passRequestFields: Object.values(config.upstreams).flatMap(({ passRequestFields }) => passRequestFields),

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { AnswerEncoder, ApiFormat, JsonObject } from '../../src/exchange/api-format/api-format.ts'
 import { analyzeRequest } from '../../src/exchange/body-parser/analyze-request.ts'
 import { toChatRequest } from '../../src/exchange/request/chat-request.ts'
+import { createGeminiFormat } from '../../src/formats/gemini/gemini-format.ts'
 import { messagesFormat } from '../../src/formats/messages/messages-format.ts'
 import { plainChatTarget, toRequestForm } from '../../src/exchange/request/form/request-form.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
@@ -12,6 +13,7 @@ import { anthropicFormat } from '../../src/upstream/anthropic/anthropic-format.t
 import { prepareParts } from '../../src/upstream/prepare-parts.ts'
 import { StreamedCitations, clampCitations } from '../../src/codecs/chat/clamp-citations.ts'
 import { responsesFormat as responsesUpstream } from '../../src/upstream/responses/responses-format.ts'
+import { geminiFormat as geminiUpstream } from '../../src/upstream/gemini-format.ts'
 import type { UpstreamFormat } from '../../src/upstream/upstream-format.ts'
 import { measureGrowth } from '../support/cpu-growth.ts'
 
@@ -170,6 +172,122 @@ const messagesRequests: Requests = {
   }),
 }
 
+const functionCall = (i: number, id?: string) => ({
+  functionCall: { name: `f${i}`, args: {}, ...(id === undefined ? {} : { id }) },
+})
+const functionResult = (i: number, id?: string) => ({
+  functionResponse: { name: `f${i}`, response: { output: 'x' }, ...(id === undefined ? {} : { id }) },
+})
+const turn = (role: 'user' | 'model', parts: readonly unknown[]) => ({ role, parts })
+const textTurn = turn('user', [{ text: 'x' }])
+const sealedThought = Buffer.from('sealed:svc-2.1\nreasoning\nx').toString('base64')
+
+const geminiRequests: Requests = {
+  turns: (n) => ({ contents: listOf(n, (i) => turn(i % 2 === 0 ? 'user' : 'model', [{ text: 'x' }])) }),
+  'events of one answer': (n) => ({ contents: [textTurn, ...listOf(n, () => turn('model', [{ text: 'xxxxxxxxxxxxxxxx' }]))] }),
+  'text parts': (n) => ({
+    contents: [
+      turn(
+        'user',
+        listOf(n, () => ({ text: 'x' })),
+      ),
+    ],
+  }),
+  pictures: (n) => ({
+    contents: [
+      turn(
+        'user',
+        listOf(n, () => ({ inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgoA' } })),
+      ),
+    ],
+  }),
+  'calls without ids, answered in reverse': (n) => ({
+    contents: [
+      textTurn,
+      turn(
+        'model',
+        listOf(n, (i) => functionCall(i)),
+      ),
+      turn(
+        'user',
+        listOf(n, (i) => functionResult(n - 1 - i)),
+      ),
+    ],
+  }),
+  'calls of one name without ids': (n) => ({
+    contents: [
+      textTurn,
+      turn(
+        'model',
+        listOf(n, () => functionCall(0)),
+      ),
+      turn(
+        'user',
+        listOf(n, () => functionResult(0)),
+      ),
+    ],
+  }),
+  'calls of one id': (n) => ({
+    contents: [
+      textTurn,
+      turn(
+        'model',
+        listOf(n, (i) => functionCall(i, 'c')),
+      ),
+      turn(
+        'user',
+        listOf(n, (i) => functionResult(i, 'c')),
+      ),
+    ],
+  }),
+  'results without a call': (n) => ({
+    contents: [
+      textTurn,
+      turn(
+        'model',
+        listOf(n, (i) => functionCall(i, `c${i}`)),
+      ),
+      turn(
+        'user',
+        listOf(n, (i) => functionResult(-1 - i)),
+      ),
+    ],
+  }),
+  thoughts: (n) => ({
+    contents: [
+      textTurn,
+      turn(
+        'model',
+        listOf(n, () => ({ text: 'x', thought: true, thoughtSignature: sealedThought })),
+      ),
+      textTurn,
+    ],
+  }),
+  'unknown parts': (n) => ({
+    contents: [
+      turn(
+        'user',
+        listOf(n, (i) => ({ [`part${i}`]: {} })),
+      ),
+    ],
+  }),
+  'fields in the other spelling': (n) => ({
+    contents: [
+      turn(
+        'user',
+        listOf(n, () => ({ inline_data: { mime_type: 'image/png', data: 'iVBORw0KGgoA' } })),
+      ),
+    ],
+  }),
+  functions: (n) => ({
+    contents: [textTurn],
+    tools: [{ functionDeclarations: listOf(n, (i) => ({ name: `f${i}`, parameters: { type: 'OBJECT' } })) }],
+    toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: listOf(n, (i) => `f${n - 1 - i}`) } },
+  }),
+  'properties of an output schema': (n) => ({ contents: [textTurn], generationConfig: { responseSchema: schemaOf(n) } }),
+  'unknown fields': (n) => ({ contents: [textTurn], ...Object.fromEntries(listOf(n, (i) => [`field${i}`, i])) }),
+}
+
 const pdf = (objects: string): string => `data:application/pdf;base64,${Buffer.from(`%PDF-1.4\n${objects}`).toString('base64')}`
 const chatCall = (i: number) => ({ id: `c${i}`, type: 'function', function: { name: 'f', arguments: '{}' } })
 
@@ -221,7 +339,7 @@ const chatRequests: Requests = {
 const targets = (['anthropic', 'gemini', 'responses', 'chat'] as const).flatMap((api) =>
   (['developer', 'system'] as const).map((developerRole) => ({ ...plainChatTarget, api, developerRole })),
 )
-const upstreamFormats = { anthropic: anthropicFormat, responses: responsesUpstream }
+const upstreamFormats = { anthropic: anthropicFormat, responses: responsesUpstream, gemini: geminiUpstream }
 
 function checkRequests(t: Test, requests: Requests, toChat: ((body: JsonObject) => JsonObject) | null): void {
   for (const [name, create] of Object.entries(requests)) {
@@ -254,6 +372,12 @@ t.test('requests of the Responses API', async (t) => {
 
 t.test('requests of the Messages API', async (t) => {
   checkRequests(t, messagesRequests, (body) => messagesFormat.toChat(body, context).chat)
+})
+
+const geminiFormat = createGeminiFormat('/v1beta/models/svc-2.1:generateContent')
+
+t.test('requests of the Gemini API', async (t) => {
+  checkRequests(t, geminiRequests, (body) => geminiFormat.toChat(body, context).chat)
 })
 
 t.test('requests of chat completions', async (t) => {
@@ -315,7 +439,8 @@ const answers: Readonly<Record<string, (n: number) => JsonObject>> = {
     message({ tool_calls: listOf(n, (i) => ({ ...chatCall(i), extra_content: { google: { thought_signature: 'x' } } })) }),
 }
 
-const requests: Readonly<Record<'messages' | 'responses', JsonObject>> = {
+const requests: Readonly<Record<'gemini' | 'messages' | 'responses', JsonObject>> = {
+  gemini: { model: 'svc-2.1', contents: [textTurn], generationConfig: { thinkingConfig: { includeThoughts: true } } },
   messages: { model: 'svc-2.1', max_tokens: 1, messages: [user('x')] },
   responses: {
     model: 'svc-2.1',
@@ -329,6 +454,7 @@ const requests: Readonly<Record<'messages' | 'responses', JsonObject>> = {
 }
 
 for (const [name, format] of [
+  ['gemini', geminiFormat],
   ['messages', messagesFormat],
   ['responses', responsesFormat],
 ] as const) {
@@ -395,6 +521,18 @@ const responseDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {
     createResponse({ type: 'reasoning', summary: listOf(n, () => ({ text: 'x' })), encrypted_content: 'x' }),
 }
 
+const geminiAnswer = (parts: readonly unknown[]): JsonObject => ({ candidates: [{ content: { parts }, index: 0 }] })
+
+const geminiEvents: Readonly<Record<string, (n: number) => readonly JsonObject[]>> = {
+  'pieces of text': (n) => listOf(n, () => geminiAnswer([{ text: 'word ' }])),
+  'pieces of thoughts': (n) => listOf(n, () => geminiAnswer([{ text: 'word ', thought: true, thoughtSignature: 'x' }])),
+}
+
+const geminiDocuments: Readonly<Record<string, (n: number) => JsonObject>> = {
+  parts: (n) => geminiAnswer(listOf(n, () => ({ text: 'x' }))),
+  'a call': (n) => geminiAnswer([{ functionCall: { name: 'f', args: { list: listOf(n, () => 'x') } } }]),
+}
+
 function checkDecoder(t: Test, format: UpstreamFormat, events: typeof messageEvents, documents: typeof messageDocuments): void {
   for (const [what, create] of Object.entries(events))
     checkGrowth(t, `${what}, in a stream`, (n) => {
@@ -417,6 +555,10 @@ t.test('answers of an upstream of the Messages API', async (t) => {
 
 t.test('answers of an upstream of the Responses API', async (t) => {
   checkDecoder(t, responsesUpstream, responseEvents, responseDocuments)
+})
+
+t.test('answers of a Gemini upstream', async (t) => {
+  checkDecoder(t, geminiUpstream, geminiEvents, geminiDocuments)
 })
 
 t.test('positions of citations', async (t) => {

@@ -113,6 +113,17 @@ export const configSchema = z.strictObject({
           aliases: aliasesSchema,
         })
         .prefault({}),
+      gemini: z
+        .strictObject({
+          /** As for `responses`. */
+          aliases: aliasesSchema,
+          /**
+           * Whether clients may send their key in the address, as `?key=`. Danger: every proxy before the gateway writes addresses to its
+           * log.
+           */
+          keyInAddress: z.boolean().default(false),
+        })
+        .prefault({}),
     })
     .prefault({}),
   /** Price per tier: dollars per million tokens, and the discount. */

@@ -20,6 +20,8 @@ export type JsonObject = Readonly<Record<string, unknown>>
  */
 export interface ApiFormat<State = unknown> {
   readonly name: ApiFormatName
+  /** Fields of the body that the address of the request has; they replace those that were sent. */
+  readonly addressFields?: JsonObject
   /**
    * Translates a request.
    * @throws GatewayError `invalid_request` with the field's path in this format, as in `input[3].content[0]`

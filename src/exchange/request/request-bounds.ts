@@ -9,7 +9,7 @@ import type { GatewayError } from '../../errors.ts'
 const maxValues = 500_000
 /** Fields of the body. */
 const maxFields = 1_000
-/** Messages, or items of `input`. */
+/** Messages, items of `input`, or `contents`. */
 const maxItems = 20_000
 /** Parts of all messages together: content parts, tool calls, blocks of results. */
 const maxParts = 40_000
@@ -48,7 +48,7 @@ export function checkRequestBounds(body: Readonly<Record<string, unknown>>, byte
   let fields = 0
   for (const _ in body) if (++fields > maxFields) throw tooMany(null, maxFields, { en: 'fields', zh: '个字段' })
   const counts: Counts = { parts: 0, tools: 0 }
-  for (const field of ['messages', 'input', 'system'] as const) checkItems(body[field], field, counts)
+  for (const field of ['messages', 'input', 'system', 'contents'] as const) checkItems(body[field], field, counts)
   for (const field of ['tools', 'functions'] as const) countTools(body[field], field, counts)
   const { tool_choice: choice } = body
   for (const holder of isRecord(choice) ? [choice, choice['allowed_tools']] : [])
@@ -95,7 +95,7 @@ function countTools(tools: unknown, field: string, counts: Counts): void {
     if (!isRecord(tool)) continue
     for (const { name } of [tool, tool['function'], tool['custom']].filter(isRecord))
       if (typeof name === 'string' && name.length > maxToolNameLength) throw nameTooLong(field)
-    countTools(tool['tools'], field, counts)
+    for (const name of ['tools', 'functionDeclarations', 'function_declarations']) countTools(tool[name], field, counts)
   }
 }
 

@@ -166,7 +166,7 @@ function translateOutputFormat({ output_config: config, output_format: earlier }
 }
 
 /** Whether OpenAI's strict mode accepts the schema: every object names all its properties as required, and allows no others. */
-function isStrict(schema: unknown): boolean {
+export function isStrict(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isStrict)
   if (!isObject(schema)) return true
   const { properties, required, additionalProperties } = schema

@@ -2,7 +2,7 @@
 import type { Middleware } from 'koa'
 import type { Services } from '../../services/services.ts'
 
-/** Applies to `/v1` except the MCP server, whose protocol requires that foreign origins are refused. */
+/** Applies to `/v1` and `/v1beta` except the MCP server, whose protocol requires that foreign origins are refused. */
 export function cors({ names }: Pick<Services, 'names'>): Middleware {
   const exposed = [
     'x-request-id',
@@ -30,7 +30,7 @@ export function cors({ names }: Pick<Services, 'names'>): Middleware {
     const { path } = ctx
     // A browser that shows an image sends no Origin, and caches the response for a page that fetches the same image later.
     if (ctx.req.headers.origin === undefined && !path.startsWith('/v1/images/')) return next()
-    if (!path.startsWith('/v1/') || path === '/v1/mcp' || path.startsWith('/v1/mcp/')) return next()
+    if (!/^\/v1(?:beta)?\//.test(path) || path === '/v1/mcp' || path.startsWith('/v1/mcp/')) return next()
     // Koa sets it on the raw response as well, which streamed responses use directly.
     ctx.set('access-control-allow-origin', '*')
     ctx.set('access-control-expose-headers', exposed)

@@ -1,6 +1,8 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`: the products in the caller's plan. */
+import type { Context } from 'koa'
 import type { Router } from '../../system/vendor/koa-router.ts'
 import type { QueryOf, ResponseOf } from '../../api/endpoint.ts'
+import type { showGeminiModel } from '../../api/gemini.ts'
 import { listModels, showModel } from '../../api/models.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { computeEffectivePrice } from '../../config/products.ts'
@@ -29,6 +31,7 @@ export function mountModelRoutes(router: Router, { services, chain }: RouteDeps)
         first_id: page[0]?.id ?? null,
         last_id: page.at(-1)?.id ?? null,
         ...(query.client_version === undefined ? {} : { models: [] }),
+        ...(isGoogleClient(ctx) ? { models: page.filter(isChatProduct).map(toGeminiModel) } : {}),
       })
     }
     await chain.run(getExchange(ctx, 'unmetered', services), list, bypassKoa(ctx), services)
@@ -38,13 +41,34 @@ export function mountModelRoutes(router: Router, { services, chain }: RouteDeps)
     const show = async (x: Exchange & Partial<Slots>): Promise<CallResult> => {
       const product = listAvailableProducts(x, services).find((product) => product.id === id)
       if (product === undefined) throw createUnknownModelError(listAvailableProducts(x, services))
-      return createDocumentAnswer(showModel, toModel(product, services))
+      const model = toModel(product, services)
+      return createDocumentAnswer(showModel, isGoogleClient(ctx) ? { ...model, ...toGeminiModel(product) } : model)
     }
     await chain.run(getExchange(ctx, 'unmetered', services), show, bypassKoa(ctx), services)
   })
 }
 
-function listAvailableProducts({ caller }: Partial<Slots>, { products, clock }: Services): readonly Product[] {
+/** Google's SDKs send one of these; their newer versions read the list at this address. */
+function isGoogleClient({ req: { headers } }: Context): boolean {
+  return headers['x-goog-api-key'] !== undefined || headers['x-goog-api-client'] !== undefined
+}
+
+export function isChatProduct({ capabilities }: Product): boolean {
+  return capabilities.includes('chat')
+}
+
+export function toGeminiModel({ id, name, contextLength, maxOutputTokens }: Product): ResponseOf<typeof showGeminiModel> {
+  return {
+    name: `models/${id}`,
+    version: id,
+    displayName: name,
+    inputTokenLimit: contextLength,
+    outputTokenLimit: maxOutputTokens,
+    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+  }
+}
+
+export function listAvailableProducts({ caller }: Partial<Slots>, { products, clock }: Services): readonly Product[] {
   // Only a chain without `auth` has no caller; the list then has every product.
   return caller === undefined ? products.all : products.availableTo(caller.plan, clock.now())
 }
@@ -88,7 +112,7 @@ function toModel(product: Product, { names, config }: Services): ResponseOf<type
   }
 }
 
-function createUnknownModelError(products: readonly Product[]): GatewayError {
+export function createUnknownModelError(products: readonly Product[]): GatewayError {
   const ids = products.map(({ id }) => id).join(', ')
   return new GatewayError('not_found', {
     param: 'model',

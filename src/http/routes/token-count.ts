@@ -2,7 +2,7 @@
 import type { Router } from '../../system/vendor/koa-router.ts'
 import { countTokens } from '../../api/messages.ts'
 import { GatewayError } from '../../errors.ts'
-import type { CallResult, Exchange, Slots } from '../../exchange/exchange.ts'
+import type { Exchange, Slots } from '../../exchange/exchange.ts'
 import type { Product } from '../../domain/billing/product.ts'
 import { getMediaFigures, measurePrompt } from '../../exchange/request/prompt-size.ts'
 import type { PromptEstimate } from '../../upstream/target/prompt-ratios.ts'
@@ -14,7 +14,8 @@ import { createDocumentAnswer, mount } from '../endpoint-handler.ts'
 
 export function mountTokenCountRoute(router: Router, { services, chain }: RouteDeps): void {
   mount(router, countTokens, async (ctx) => {
-    const count = (x: Exchange & Partial<Slots>) => countPromptTokens(x, services)
+    const count = async (x: Exchange & Partial<Slots>) =>
+      createDocumentAnswer(countTokens, { input_tokens: await estimatePromptTokens(x, services) })
     await chain.run(getExchange(ctx, 'unmetered', services), count, bypassKoa(ctx), services)
   })
 }
@@ -22,7 +23,8 @@ export function mountTokenCountRoute(router: Router, { services, chain }: RouteD
 /** An agent that counts too few tokens compacts its conversation too late. Measured errors are in `docs/api-formats.md`. */
 const countMargin = 1.05
 
-async function countPromptTokens(x: Exchange & Partial<Slots>, services: Services): Promise<CallResult> {
+/** Reads the request's prompt in any API format. @throws GatewayError `official_models_only` */
+export async function estimatePromptTokens(x: Exchange & Partial<Slots>, services: Services): Promise<number> {
   const { products, config, clock } = services
   const offered = x.caller === undefined ? products.all : products.availableTo(x.caller.plan, clock.now())
   const hostsSearch = offered.some(({ capabilities }) => capabilities.includes('search'))
@@ -32,7 +34,7 @@ async function countPromptTokens(x: Exchange & Partial<Slots>, services: Service
     throw new GatewayError('official_models_only', { param: 'model', params: { ids: offered.map(({ id }) => id).join(', ') } })
   const { tokens, mediaTokens } = measurePrompt(chat, getMediaFigures(product, config.limits))
   const estimate = estimateForTargets(product, { inputEstimate: tokens, mediaEstimate: mediaTokens }, services)
-  return createDocumentAnswer(countTokens, { input_tokens: Math.ceil(estimate * countMargin) })
+  return Math.ceil(estimate * countMargin)
 }
 
 /** The tokens of the target that makes the most of the prompt, because each of them may serve the turn. */

@@ -187,6 +187,8 @@ t.test('names what the service does not offer of these APIs', async (t) => {
     ['POST', '/v1/responses/compact', /does not compact/],
     ['POST', '/v1/messages/batches', /is not offered here/],
     ['POST', '/v1/v1/messages', /base URL to http:\/\/127\.0\.0\.1:\d+\./],
+    ['POST', '/v1/v1beta/models/svc-2.1:generateContent', /base URL to http:\/\/127\.0\.0\.1:\d+\./],
+    ['POST', '/v1beta/models/svc-2.1:embedContent', /is not offered here/],
   ] as const) {
     const response = await fetch(gateway.url + path, { method, headers: { authorization: `Bearer ${token}` } })
     t.equal(response.status, 404, path)

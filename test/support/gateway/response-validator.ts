@@ -10,7 +10,7 @@ import { chunk } from '../../../src/api/chat.ts'
 import { getPaths, getErrorCodes } from '../../../src/api/endpoint.ts'
 import type { Endpoint } from '../../../src/api/endpoint.ts'
 import { endpointsByArea } from '../../../src/api/endpoints.ts'
-import { envelope, jsonRpcFailure, messagesFailure, responsesFailure } from '../../../src/api/envelope.ts'
+import { envelope, geminiFailure, jsonRpcFailure, messagesFailure, responsesFailure } from '../../../src/api/envelope.ts'
 
 const knownEndpoints = Object.values(endpointsByArea)
   .flat()
@@ -86,10 +86,17 @@ function isUndescribedMedia(
   return status === 202 && body === '' && otherMediaTypes[status] !== null
 }
 
-const failureSchemas = { envelope, json_rpc: jsonRpcFailure, responses: responsesFailure, messages: messagesFailure } as const
+const failureSchemas = {
+  envelope,
+  json_rpc: jsonRpcFailure,
+  responses: responsesFailure,
+  messages: messagesFailure,
+  gemini: geminiFailure,
+} as const
 
 /** The format of failures below an endpoint's path, such as that of an unknown id. */
-function findFormat(path: string): 'responses' | 'messages' | 'envelope' {
+function findFormat(path: string): 'responses' | 'messages' | 'gemini' | 'envelope' {
+  if (/^\/v1beta\/|^\/v1\/models\/[^/]+:\w+$/.test(path)) return 'gemini'
   if (/^\/v1\/responses(\/|$)/.test(path)) return 'responses'
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'envelope'
 }

@@ -53,7 +53,7 @@ export const account = {
   dimensions: { tier: 'Tier', model: 'Model', key: 'Key', apiFormat: 'API format' },
   sources: { web: 'Website', cli: 'Command line', app: 'Connected program', jwt: 'Other sign-in' },
   deletedKey: 'Unknown key',
-  formats: { chat_completions: 'Chat Completions', responses: 'Responses', messages: 'Messages' },
+  formats: { chat_completions: 'Chat Completions', responses: 'Responses', messages: 'Messages', gemini: 'Gemini' },
   otherGroups: '{count} others',
   chartEmpty: 'Nothing used yet. Your first turn shows up here.',
   chartTable: 'The same as a table',

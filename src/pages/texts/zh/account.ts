@@ -55,7 +55,7 @@ export const account: typeof english = {
   dimensions: { tier: '档位', model: '模型', key: '密钥', apiFormat: '接口格式' },
   sources: { web: '网站', cli: '命令行', app: '已连接的程序', jwt: '其他登录方式' },
   deletedKey: '未知密钥',
-  formats: { chat_completions: 'Chat Completions', responses: 'Responses', messages: 'Messages' },
+  formats: { chat_completions: 'Chat Completions', responses: 'Responses', messages: 'Messages', gemini: 'Gemini' },
   otherGroups: '其他 {count} 项',
   chartEmpty: '还没有用量。第一次请求后会显示在这里。',
   chartTable: '以表格查看',

@@ -1,0 +1,34 @@
+/** The API reads its fields in two spellings, `inlineData` and `inline_data`; everything else here reads the first. */
+import { isObject } from '../shared/fields.ts'
+
+/** Fields whose values are the client's own: data of calls, and schemas. */
+const ownValues: ReadonlySet<string> = new Set([
+  'args',
+  'response',
+  'parameters',
+  'parametersJsonSchema',
+  'responseSchema',
+  'responseJsonSchema',
+])
+
+/** The object with all its fields in the first spelling; the same one if they are already. */
+export function toCamelCase<Value>(value: Value): Value
+export function toCamelCase(value: unknown): unknown {
+  if (Array.isArray(value)) return mapChanged(value, toCamelCase)
+  if (!isObject(value)) return value
+  let changed: Record<string, unknown> | null = null
+  for (const [name, inner] of Object.entries(value)) {
+    const spelled = name.includes('_') ? name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : name
+    const passed = ownValues.has(spelled) ? inner : toCamelCase(inner)
+    if (spelled === name && passed === inner) continue
+    changed ??= { ...value }
+    if (spelled !== name) delete changed[name]
+    changed[spelled] = passed
+  }
+  return changed ?? value
+}
+
+function mapChanged(list: readonly unknown[], map: (value: unknown) => unknown): readonly unknown[] {
+  const mapped = list.map(map)
+  return mapped.some((value, i) => value !== list[i]) ? mapped : list
+}

@@ -2,6 +2,7 @@
 export const clientIds = [
   'codex',
   'claude',
+  'gemini',
   'cursor',
   'cline',
   'roo',

@@ -70,7 +70,7 @@ export interface SetupSnippet {
 }
 
 /** The API format that a program uses. */
-export type SetupApi = 'chat completions' | 'responses' | 'messages'
+export type SetupApi = 'chat completions' | 'responses' | 'messages' | 'gemini'
 
 export interface ClientSetup {
   readonly id: ClientId

@@ -9,6 +9,7 @@ import { cline } from './clients/cline.ts'
 import { codex } from './clients/codex.ts'
 import { continueDev } from './clients/continue.ts'
 import { cursor } from './clients/cursor.ts'
+import { geminiCli } from './clients/gemini-cli.ts'
 import { langchain } from './clients/langchain.ts'
 import { openWebui } from './clients/open-webui.ts'
 import { opencode } from './clients/opencode.ts'
@@ -18,6 +19,7 @@ import { zed } from './clients/zed.ts'
 const entries: Readonly<Record<ClientId, ClientSetupEntry>> = {
   codex,
   claude: claudeCode,
+  gemini: geminiCli,
   cursor,
   cline,
   roo,

@@ -72,6 +72,13 @@ const programs: readonly Program[] = [
   },
   { client: 'claude', program: 'claude', args: ['-p', 'Say hello'], env: { DISABLE_AUTOUPDATER: '1' }, apiFormat: 'messages' },
   {
+    client: 'gemini',
+    program: 'gemini',
+    args: ['-p', 'Say hello'],
+    env: { GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    apiFormat: 'gemini',
+  },
+  {
     client: 'opencode',
     program: 'opencode',
     platformPackage: 'opencode-linux-x64',
@@ -102,6 +109,7 @@ const ownFiles: Readonly<Partial<Record<ClientId, readonly [path: string, text: 
     '# mine\nmodel = "gpt-5"\n\n[analytics]\nenabled = false\n\n[model_providers.other]\nname = "other"\n',
   ],
   claude: ['.claude/settings.json', '{\n  "permissions": { "defaultMode": "auto", "allow": ["Bash(ls)"] }\n}\n'],
+  gemini: ['.gemini/settings.json', '{\n  // mine\n  "ui": { "theme": "GitHub" }\n}\n'],
   opencode: ['.config/opencode/opencode.jsonc', '{\n  // mine\n  "share": "disabled",\n}\n'],
   continue: ['.continue/config.yaml', '# mine\nname: Mine\nversion: 0.0.1\nschema: v1\n'],
 }

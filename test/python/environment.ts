@@ -13,6 +13,7 @@ import { findProgram } from '../support/require-program.ts'
 export type EnvironmentName =
   | 'openai-3'
   | 'openai-2'
+  | 'google-genai'
   | 'schemathesis'
   | 'api-specifications'
   | 'llama-cpp-python'

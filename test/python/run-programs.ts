@@ -11,9 +11,10 @@ import { cacheFolder } from '../support/cache-folder.ts'
 import { findPython, openEnvironment, runToEnd } from './environment.ts'
 import type { EnvironmentName, Python } from './environment.ts'
 
-/** The programs of each environment; two, because litellm and llama-index need an older openai than the others. */
+/** The programs of each environment; litellm and llama-index need an older openai than the others, and Google's SDK needs none. */
 const programs: readonly (readonly [EnvironmentName, readonly string[]])[] = [
   ['openai-3', ['openai_program', 'langchain_program', 'pydantic_ai_program']],
+  ['google-genai', ['google_genai_program']],
   ['openai-2', ['litellm_program', 'llama_index_program', 'instructor_program']],
 ]
 

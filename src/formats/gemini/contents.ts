@@ -55,6 +55,8 @@ export class ContentsBuilder {
   readonly #messages: (ModelMessage | { readonly role: 'user' | 'system'; readonly content: unknown })[] = []
   /** Parts of the next message of the user. */
   #userParts: JsonObject[] = []
+  /** The turn before was the model's. A turn of the user may have results alone, which become no message of their own. */
+  #isModelTurn = false
 
   constructor(options: ContentsOptions) {
     this.#options = options
@@ -79,11 +81,13 @@ export class ContentsBuilder {
     if (role === 'model') {
       this.#endUserMessage()
       const message = this.#getModelMessage()
+      this.#isModelTurn = true
       for (const [part, at] of list) this.#addModelPart(message, part, at)
       return
     }
     if (!isAbsent(role) && role !== 'user' && role !== 'function' && role !== 'tool')
       throw invalidField(`${path}.role`, "must be 'user' or 'model'", "必须是 'user' 或 'model'")
+    this.#isModelTurn = false
     for (const [part, at] of list) this.#addUserPart(part, at)
   }
 
@@ -97,7 +101,7 @@ export class ContentsBuilder {
   /** Programs keep a streamed answer as one turn for each event. */
   #getModelMessage(): ModelMessage {
     const last = this.#messages.at(-1)
-    if (last?.role === 'assistant') return last
+    if (this.#isModelTurn && last?.role === 'assistant') return last
     const message: ModelMessage = {
       role: 'assistant',
       texts: [],

@@ -425,6 +425,24 @@ t.test('serves the same below the version that newer SDKs name', async (t) => {
   t.notOk('models' in ((await other.json()) as object), 'other clients')
 })
 
+t.test('keeps the steps of a loop of tools apart', async (t) => {
+  const { server, gateway, token } = await setUpGeminiGateway(t)
+  const step = (at: string) => [
+    { role: 'model', parts: [{ functionCall: { name: 'look', args: { at } } }] },
+    { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: at } } }] },
+  ]
+  const body = { ...question, contents: [...contents, ...step('x'), ...step('y')] }
+  t.equal((await post(gateway, `${path}:generateContent`, body, { 'x-goog-api-key': token })).status, 200)
+  t.match(server.requests[0]?.contents, [
+    {},
+    { role: 'model', parts: [{ functionCall: { args: { at: 'x' } } }] },
+    { role: 'user', parts: [{ functionResponse: { response: { output: 'x' } } }] },
+    { role: 'model', parts: [{ functionCall: { args: { at: 'y' } } }] },
+    { role: 'user', parts: [{ functionResponse: { response: { output: 'y' } } }] },
+  ])
+  t.same(server.rejected, [])
+})
+
 t.test('keeps the signature of one account from another', async (t) => {
   const { server, gateway, token } = await setUpGeminiGateway(t, () => ({
     parts: [{ functionCall: { id: 'fc_1', name: 'look', args: {} }, thoughtSignature: 'U0lH' }],

@@ -95,6 +95,22 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     /upstreams\.main\.responses: kind 'anthropic' has no Responses API/,
   ],
   [
+    'the Responses API of the Gemini API',
+    { upstreams: { ...base.upstreams, main: { ...main, kind: 'gemini' as const, responses: true } } },
+    /upstreams\.main\.responses: kind 'gemini' has no Responses API/,
+  ],
+  [
+    'embeddings of the Gemini API',
+    {
+      upstreams: {
+        ...base.upstreams,
+        google: { baseUrl: 'https://generativelanguage.googleapis.com/v1beta', kind: 'gemini' as const },
+      },
+      products: { svc: { ...product, capabilities: ['embedding' as const], targets: [{ upstream: 'google', model: 'm' }] } },
+    },
+    /products\.svc\.targets: embeddings of 'google' are not offered/,
+  ],
+  [
     'the Responses API of the demo',
     { upstreams: { main: { ...main, baseUrl: 'demo' as const, responses: true } } },
     /upstreams\.main\.responses: the demo upstream has no Responses API/,

@@ -58,6 +58,7 @@ t.test('a key is in a file only where the program cannot read it from elsewhere'
     withKey.map(({ id, files }) => [id, files.map(({ keyPath }) => keyPath)]),
     [
       ['claude', [['env', 'ANTHROPIC_AUTH_TOKEN']]],
+      ['gemini', [['GEMINI_API_KEY'], undefined]],
       ['cline', [['providers', 'openai-compatible', 'settings', 'apiKey']]],
     ],
   )

@@ -40,17 +40,12 @@ export const geminiModel = z
   })
   .meta({ id: 'GeminiModel' })
 
-/** The key in the address is refused unless the configuration accepts it. */
-const key = z.string().optional()
-const query = z.object({ key, alt: z.string().optional() })
-
 export const generateContent = defineEndpoint({
   method: 'post',
   path: '/v1beta/models/{model}:generateContent',
   aliases: ['/v1/models/{model}:generateContent'],
   security: 'api_credential',
   summary: "Runs a turn in the format of Google's Gemini API. The key may also be sent as `x-goog-api-key`.",
-  query,
   body: request,
   response,
   failureFormat: 'gemini',
@@ -63,7 +58,7 @@ export const streamGenerateContent = defineEndpoint({
   aliases: ['/v1/models/{model}:streamGenerateContent'],
   security: 'api_credential',
   summary: 'The same as events, each a `GenerateContentResponse` with the next parts; `alt=sse` is required.',
-  query,
+  query: z.object({ alt: z.literal('sse') }),
   body: request,
   mediaType: 'text/event-stream',
   failureFormat: 'gemini',
@@ -76,7 +71,6 @@ export const countGeminiTokens = defineEndpoint({
   aliases: ['/v1/models/{model}:countTokens'],
   security: 'api_credential',
   summary: 'Estimates the tokens of a prompt. It costs nothing and does not count as a request of the plan.',
-  query,
   body: z.looseObject({ contents: contents.nullish(), generateContentRequest: request.nullish() }),
   response: z.strictObject({ totalTokens: count }),
   failureFormat: 'gemini',
@@ -89,7 +83,6 @@ export const listGeminiModels = defineEndpoint({
   security: 'api_credential',
   summary: 'Lists the products in the plan for clients of the Gemini API.',
   query: z.object({
-    key,
     pageSize: z.coerce.number().int().min(0).max(1000).optional(),
     pageToken: z.string().optional(),
     queryBase: z.string().optional(),
@@ -104,7 +97,6 @@ export const showGeminiModel = defineEndpoint({
   path: '/v1beta/models/{model}',
   security: 'api_credential',
   summary: 'Returns one product for clients of the Gemini API.',
-  query: z.object({ key }),
   response: geminiModel,
   failureFormat: 'gemini',
   errors: ['not_found'],

@@ -3,7 +3,7 @@ import type { Router } from '../../system/vendor/koa-router.ts'
 import { maxSearchedTurns, showKeyUsage, showTurn } from '../../api/usage.ts'
 import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../domain/billing/usage.ts'
 import { formatInstant } from '../../domain/instant.ts'
-import { GatewayError, invalidRequest } from '../../errors.ts'
+import { GatewayError } from '../../errors.ts'
 import type { CallResult, Caller, Exchange, Slots } from '../../exchange/exchange.ts'
 import { parseRecordedId } from '../../exchange/request-id.ts'
 import type { RouteDeps } from '../route-deps.ts'
@@ -37,7 +37,7 @@ export function mountUsageRoutes(router: Router, { services, chain }: RouteDeps)
       const { request_id: requestId = '' } = getPathParams(ctx)
       const { limit, offset } = validate(showTurn.query, ctx.query)
       const id = parseRecordedId(requestId)
-      if (id === null) throw createInvalidIdError()
+      if (id === null) throw createUnknownRequestError()
       const request = { id, searched: maxSearchedTurns }
       const turns = await services.ledger.turns({ account: account.id, request, offset, limit: limit + 1 })
       if (turns.length === 0) throw createUnknownRequestError()
@@ -58,16 +58,6 @@ export function mountUsageRoutes(router: Router, { services, chain }: RouteDeps)
 function requireCaller({ caller }: Partial<Slots>): Caller {
   if (caller === undefined) throw new GatewayError('sign_in_required')
   return caller
-}
-
-function createInvalidIdError(): GatewayError {
-  return invalidRequest(
-    {
-      en: "'request_id' must be the id of a response's header x-request-id, or the one that its request was sent with.",
-      zh: "'request_id' 必须是响应头 x-request-id 中的 ID，或发送请求时使用的 ID。",
-    },
-    'request_id',
-  )
 }
 
 function createUnknownRequestError(): GatewayError {

@@ -193,7 +193,7 @@ t.test('a request is looked up by its id, by its account alone', async (t) => {
   )
 
   const bad = ['a'.repeat(69), 'a%20b', 'a%0Ab', "'%20or%201=1", '%C3%A9'] as const
-  for (const id of bad) t.equal((await readTurn(gateway, member.token, id)).status, 400, id)
+  for (const id of bad) t.equal((await readTurn(gateway, member.token, id)).status, 404, id)
   for (const query of ['limit=0', 'limit=101', 'limit=x', 'offset=-1', `offset=${maxSearchedTurns + 1}`])
     t.equal((await readTurn(gateway, member.token, `mbr_trace-7?${query}`)).status, 400, query)
   t.equal((await readTurn(gateway, member.token, `mbr_${'a'.repeat(64)}`)).status, 404, 'the longest id')

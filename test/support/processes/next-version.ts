@@ -26,7 +26,7 @@ export function createNextVersion(
   const readableBy = migrations.at(-1)?.name
   const up = `async up(db) { await sql.raw(${JSON.stringify(migrationSql)}).execute(db) }`
   const list = join(root, 'src/store/migrations/migrations.ts')
-  replaceInFile(list, /\]$/m, `, { name: '9999-next', readableBy: '${readableBy}', ${up} }]`)
+  replaceInFile(list, /,?\s*\]$/m, `, { name: '9999-next', readableBy: '${readableBy}', ${up} }]`)
   replaceInFile(list, 'import', `import { sql } from 'kysely'\nimport`)
   return { root, config: writeTestConfig(root, config, root) }
 }

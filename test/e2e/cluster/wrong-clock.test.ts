@@ -35,7 +35,7 @@ if (postgres !== undefined) {
     await pause(jobRunsMs)
     t.equal(await readPlan(), 'pro')
 
-    const behind = await openNode(t, url, { ...wrongClock, now: () => Date.now() - 40 * dayMs })
+    const behind = await openNode(t, url, createClock({ now: () => Date.now() - 40 * dayMs }))
     t.match(await (await fetch(`${behind.url}/readyz`)).json(), {
       reasons: [/^this node's clock is 40 days behind the database's$/],
     })

@@ -4,7 +4,7 @@ import { turnErrors } from './chat.ts'
 import { defineEndpoint } from './endpoint.ts'
 import { count } from './fields.ts'
 
-const contents = z.array(z.looseObject({ role: z.string().nullish(), parts: z.array(z.looseObject({})) })).min(1)
+const contents = z.array(z.looseObject({ role: z.string().nullish(), parts: z.array(z.looseObject({})).min(1) })).min(1)
 
 const request = z.looseObject({
   contents,

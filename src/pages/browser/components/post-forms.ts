@@ -17,6 +17,14 @@ export function setUpPostForms(): void {
     })
 }
 
+/** So that typing replaces it: the caret of a field with `autofocus` stands before what was typed. */
+export function selectRefusedEntry(): void {
+  for (const field of findElements('form[data-post] input[aria-invalid]', HTMLInputElement)) {
+    field.focus()
+    field.select()
+  }
+}
+
 /** Once: the Back button leads to the page without what made it submit itself. */
 export function submitOpenedForm(): void {
   for (const form of findElements('form[data-submits-itself]', HTMLFormElement)) {

@@ -2,9 +2,10 @@
 import './site.ts'
 import { setUpDialogs } from '../components/dialogs.ts'
 import { showLocalTimes } from '../components/local-times.ts'
-import { setUpPostForms, submitOpenedForm } from '../components/post-forms.ts'
+import { selectRefusedEntry, setUpPostForms, submitOpenedForm } from '../components/post-forms.ts'
 
 setUpDialogs()
 showLocalTimes()
 setUpPostForms()
+selectRefusedEntry()
 submitOpenedForm()

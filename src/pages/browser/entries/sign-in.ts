@@ -20,7 +20,6 @@ for (const code of findElements('input[name=code]', HTMLInputElement)) {
   code.addEventListener('input', () => {
     if (/^\d{6}$/.test(parseEmailCode(code.value))) code.form?.requestSubmit()
   })
-  if (code.hasAttribute('aria-invalid')) code.select()
 }
 
 for (const holder of findElements('[data-show-password]', HTMLElement)) {

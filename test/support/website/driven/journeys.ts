@@ -173,6 +173,7 @@ export function runJourneys(t: Test, page: DrivenPage, gateway: TestGateway): vo
     await page.waitForText(email)
     const link = await waitForMagicLink(secured.gateway, email)
     await page.driver.navigate(`${secured.site}/sign-in/link#${link}`)
+    await page.waitForText('This link signs in')
     await page.click('main form .button')
     await page.waitForPath('/chat')
     const cookies = await page.driver.listCookies()

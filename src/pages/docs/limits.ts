@@ -34,7 +34,7 @@ An email at 80 % and at 100 % of a window can be switched on in the [profile](${
 
 They are counted over all keys and sessions of an account. Answers carry \`x-ratelimit-limit-requests\`, \`x-ratelimit-remaining-requests\` and \`x-ratelimit-reset-requests\`, and the same as \`RateLimit\` and \`RateLimit-Policy\` of the IETF draft; a refusal with 429 carries \`Retry-After\`.
 
-## What is left, and what it cost {#usage}
+## Usage and cost {#usage}
 
 With a key alone, [\`GET /v1/usage\`](${base}/usage) returns your pools, boosts and limits, and when each window resets:
 

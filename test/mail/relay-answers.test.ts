@@ -146,17 +146,20 @@ function formatTable(head: readonly string[], rows: readonly (readonly string[])
 t.test('a flood of codes for strangers is one line a minute, and a full queue too', async (t) => {
   const relay = await startScriptedRelay(t)
   relay.setFault({ step: 'RCPT', reply: '550 5.1.1 no such user' })
-  const { mailer, lines, pass } = createTestMailer(t, { url: `smtp://127.0.0.1:${relay.port}` })
+  const { mailer, queue, lines, pass } = createTestMailer(t, { url: `smtp://127.0.0.1:${relay.port}` })
+  // An email that is sent on a connection that was just being closed is deferred, and tried again after 10 s.
+  const sendAll = async () => {
+    await mailer.waitUntilIdle()
+    for (let attempts = 0; queue.waiting.count > 0 && attempts < 5; attempts++) await pass(10_000)
+  }
   const create = (name: string) => createSignInEmail(`${name}@example.com`, { priority: 'new_address_code' })
   const messages = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'info')
   await Promise.all(Array.from({ length: 300 }, (_, index) => mailer.enqueue(create(`stranger${index}`))))
-  await mailer.waitUntilIdle()
+  await sendAll()
   t.match(messages(), [{ level: 'warn', emails: 1, msg: 'an email was refused by the mail server' }])
   await pass(60_000)
   await mailer.enqueue(create('another'))
-  await mailer.waitUntilIdle()
-  // Sent on a connection that was just being closed, it is tried again after 10 s.
-  if (messages().length === 1) await pass(10_000)
+  await sendAll()
   t.match(messages().slice(1), [{ level: 'warn', emails: 300, msg: 'an email was refused by the mail server' }])
   relay.setFault({ step: 'greeting', reply: 'hang' })
   const late = Array.from({ length: maxQueued.new_address_code + 150 }, (_, index) => mailer.enqueue(create(`late${index}`)))

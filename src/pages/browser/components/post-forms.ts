@@ -17,9 +17,10 @@ export function setUpPostForms(): void {
     })
 }
 
-/** So that typing replaces it: the caret of a field with `autofocus` stands before what was typed. */
+/** So that typing replaces it: the caret of a field with `autofocus` stands before what was typed. What was typed since then stays. */
 export function selectRefusedEntry(): void {
   for (const field of findElements('form[data-post] input[aria-invalid]', HTMLInputElement)) {
+    if (field.value !== field.defaultValue) continue
     field.focus()
     field.select()
   }

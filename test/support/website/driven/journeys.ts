@@ -25,6 +25,8 @@ export function runJourneys(t: Test, page: DrivenPage, gateway: TestGateway): vo
     await page.fill('#code-email', 'mei@')
     await page.press('Enter')
     await page.waitForText('Enter a whole address')
+    // The page's script selects the refused address.
+    await page.waitFor(`document.readyState === 'complete'`)
     await page.type('mei@bücher.example')
     await page.press('Enter')
     await page.waitForText('mei@bücher.example')

@@ -25,16 +25,15 @@ export class SimulatedClock extends TimerClock {
   readonly now = (): number => this.#nowMs
   readonly monotonicMs = (): number => this.#monotonicMs
   protected readonly timers: Timers
+  readonly #onChange: () => void
 
   constructor({ now = Date.now(), monotonicMs = Math.round(performance.now()), isLive = false }: SimulatedClockOptions = {}) {
     super()
     this.#nowMs = now
     this.#monotonicMs = monotonicMs
     const live = isLive ? new LiveSteps((ms) => this.#pass(ms, () => undefined)) : null
-    this.timers = new Timers({
-      now: () => this.#activeMs,
-      onChange: () => live?.setRunning(this.timers.nextDueMs !== undefined, this.timers.keepsRunning),
-    })
+    this.#onChange = () => live?.setRunning(this.timers.nextDueMs !== undefined, this.timers.keepsRunning)
+    this.timers = new Timers({ now: () => this.#activeMs, onChange: this.#onChange })
   }
 
   activeMs(): number {
@@ -75,8 +74,10 @@ export class SimulatedClock extends TimerClock {
       this.#activeMs += stepMs
       onStep(stepMs)
       this.timers.runDue(this.#activeMs)
-      if (this.#activeMs >= untilMs) return
+      if (this.#activeMs >= untilMs) break
     }
+    // The last timer that keeps the process running may have fired.
+    this.#onChange()
   }
 }
 

@@ -91,13 +91,21 @@ t.test('a repeated timer goes on until it is cancelled, and a work that throws s
 })
 
 t.test('only timers that are not unreferenced keep a process running', async (t) => {
-  const clock = new URL('../../src/system/clock.ts', import.meta.url).href
-  const program = `
-    import { systemClock } from '${clock}'
-    systemClock.every(5, () => undefined).unref()
-    systemClock.deadline(3_600_000)
-    systemClock.after(3_600_000, () => undefined).cancel()
-    systemClock.after(20, () => console.log('ended'))`
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
-  t.equal(stdout, 'ended\n')
+  const toHref = (file: string) => new URL(file, import.meta.url).href
+  for (const [name, program] of [
+    ['the clock of a thread', `import { systemClock as clock } from '${toHref('../../src/system/clock.ts')}'`],
+    [
+      'the live clock of tests',
+      `import { SimulatedClock } from '${toHref('../support/simulated-clock.ts')}'
+      const clock = new SimulatedClock({ isLive: true })`,
+    ],
+  ] as const) {
+    const use = `
+      clock.every(60_000, () => undefined).unref()
+      clock.deadline(3_600_000)
+      clock.after(3_600_000, () => undefined).cancel()
+      clock.after(20, () => console.log('ended'))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program + use])
+    t.equal(stdout, 'ended\n', name)
+  }
 })

@@ -1,13 +1,13 @@
 /**
- * Brings a database to this version's schema. Each migration runs in a transaction of its own, so an interrupted start is continued by the
- * next one, and processes or nodes that start together share the work.
+ * Brings a database to this version's schema. A new database is made in one transaction. In an older one each migration runs in a transaction
+ * of its own, so an interrupted start is continued by the next one, and processes or nodes that start together share the work.
  */
 import { systemClock } from '../../system/clock.ts'
 import { sql } from 'kysely'
 import type { Kysely, Selectable } from 'kysely'
 import { OperatorError } from '../../system/operator-error.ts'
 import { migrations } from './migrations.ts'
-import type { Dialect } from './migration.ts'
+import type { Dialect, Migration } from './migration.ts'
 import type { MigrationTable, Schema } from '../schema/schema.ts'
 
 /** Recorded like a migration in a database that an installation is being moved to; until the move is complete the database is refused. */
@@ -69,21 +69,28 @@ export async function migrate(
       `This database was made by a newer version of svc-gateway (it has the schema change "${newerMigration.name}"). Start that version, or restore a backup.`,
     )
   }
-  for (const { name, readableBy, up } of list) {
-    if (applied.some((migration) => migration.name === name)) continue
-    const run = () =>
+  const isNew = applied.length === 0
+  const run = async (transaction: Kysely<Schema>, { name, readableBy, up }: Migration): Promise<void> => {
+    if (!isNew && readableBy === undefined) await assertNoOtherNodes(transaction, dialect, name)
+    await up(transaction, dialect)
+    const row = { name, applied_at: now() }
+    await transaction
+      .insertInto('migration')
+      .values(dialect.sharing === null ? row : { ...row, readable_by: readableBy ?? null })
+      .execute()
+  }
+  // A new database gets its layout at once: another process would take one that is half made for one of an older version.
+  for (const batch of isNew ? [list] : list.map((migration) => [migration])) {
+    const missing = batch.filter(({ name }) => !applied.some((migration) => migration.name === name))
+    const [first] = missing
+    if (first === undefined) continue
+    const runMissing = () =>
       runExclusively(db, dialect, async (transaction) => {
-        // Read inside the transaction: another process may have run this migration a moment ago.
-        if ((await readAppliedMigrations(transaction)).some((done) => done.name === name)) return
-        if (applied.length > 0 && readableBy === undefined) await assertNoOtherNodes(transaction, dialect, name)
-        await up(transaction, dialect)
-        const row = { name, applied_at: now() }
-        await transaction
-          .insertInto('migration')
-          .values(dialect.sharing === null ? row : { ...row, readable_by: readableBy ?? null })
-          .execute()
+        // Read inside the transaction: another process may have run them a moment ago.
+        const done = await readAppliedMigrations(transaction)
+        for (const migration of missing) if (!done.some(({ name }) => name === migration.name)) await run(transaction, migration)
       })
-    await retryWhileInUse(dialect, run, () => onWait(name))
+    await retryWhileInUse(dialect, runMissing, () => onWait(first.name))
   }
 }
 

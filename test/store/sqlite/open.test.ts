@@ -205,6 +205,10 @@ t.test('each migration runs once, and the next start repeats one that failed', a
   await t.rejects(openStoreAt(t, file, { role: 'server', migrations: [...migrations, failing] }), { message: 'the power failed' })
   t.same([readMigrations(file), hasNovelty(file)], [first, false], 'a migration that fails leaves nothing behind')
 
+  const newFile = join(createTemporaryFolder(t), 'store.db')
+  await t.rejects(openStoreAsIs(t, newFile, { migrations: [...migrations, failing] }), { message: 'the power failed' })
+  t.same(readMigrations(newFile), [], 'a new database is made whole or not at all')
+
   const changed = { role: 'server', migrations: [...migrations, nextMigration], clock: { now: () => noon + 7 } } as const
   const store = await openStoreAt(t, file, changed)
   t.same([readMigrations(file), hasNovelty(file)], [[...first, { name: '9999-next', applied_at: noon + 7 }], true])

@@ -24,6 +24,7 @@ const entries = [
   'gateway.config.d.ts',
   'src/system/commit.txt',
   'svc.1',
+  'svc-gateway.8',
 ]
 
 rmSync(dist, { recursive: true, force: true })
@@ -36,6 +37,7 @@ for (const folder of ['src', 'plugins']) {
 }
 for (const [name, file] of bundleAssets()) writeFileSync(`${root}dist/src/pages/browser/${name}`, file)
 writeFileSync(`${root}dist/svc.1`, run(`${root}dist/src/cli/main.js`, ['man']))
+writeFileSync(`${root}dist/svc-gateway.8`, run(`${root}dist/src/operator/main.js`, ['man']))
 // An image is built without the repository; its build passes the commit.
 writeFileSync(join(dist, 'src/system/commit.txt'), `${process.env.SOURCE_COMMIT || (readSourceCommit(root) ?? 'unknown')}\n`)
 removeUnneededFiles()

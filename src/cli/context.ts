@@ -1,6 +1,6 @@
 /** Everything a command may use from outside itself; a test can pass its own. */
 import type { Environment } from './user-config/credentials.ts'
-import type { Language, LocalizedText } from './localized-text.ts'
+import type { Language, LocalizedText } from '../command-table/localized-text.ts'
 
 export interface Context {
   /** The data that the command was asked for. */

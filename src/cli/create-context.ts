@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import type { Context, OutputSink } from './context.ts'
 import { formatJsonLine, createOutputSink } from './terminal/output-sink.ts'
 import type { ProcessIo } from './process-io.ts'
-import type { Language, LocalizedText } from './localized-text.ts'
-import { translate } from './localized-text.ts'
+import type { Language, LocalizedText } from '../command-table/localized-text.ts'
+import { translate } from '../command-table/localized-text.ts'
 import { fitLines } from './terminal/fit-lines.ts'
 import { linkAddresses } from './terminal/hyperlink.ts'
 import { wrapCell } from '../system/terminal/wrap-text.ts'
-import type { ParsedValues } from './command-table/parsed-values.ts'
+import type { ParsedValues } from '../command-table/parsed-values.ts'
 
 /** Three weeks. A Node timer of more than 31 bits of milliseconds fires at once, and some waits add a little of their own. */
 const maxTimeoutMs = 21 * 24 * 3_600_000

@@ -1,6 +1,6 @@
 /** The one error that a command throws on purpose. Only `show-failure.ts` prints it. */
 import type { ExitName } from './exit-code.ts'
-import type { LocalizedText } from './localized-text.ts'
+import type { LocalizedText } from '../command-table/localized-text.ts'
 
 /** Parts of a failure besides its code and its sentence. */
 export interface CommandFailureDetails {

@@ -5,9 +5,9 @@
 import type { Context } from './context.ts'
 import type { Environment } from './user-config/credentials.ts'
 import { exitCodes } from './exit-code.ts'
-import { CommandFailure, createInterruptedFailure } from './failure.ts'
-import { detectLanguage } from './localized-text.ts'
-import type { Language } from './localized-text.ts'
+import { CommandFailure, createInterruptedFailure, createUsageFailure } from './failure.ts'
+import { detectLanguage } from '../command-table/localized-text.ts'
+import type { Language } from '../command-table/localized-text.ts'
 import { createOutputSink } from './terminal/output-sink.ts'
 import { printVersion } from './print-version.ts'
 import { showFailure } from './show-failure.ts'
@@ -25,12 +25,12 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
   let language = detectLanguage(environment)
   let context: Context | undefined
   try {
-    const [{ parseCommandLine }, { commands }] = await Promise.all([
-      import('./command-table/parse-command-line.ts'),
-      import('./commands.ts'),
+    const [{ parseCommandLine }, { svcProgram }] = await Promise.all([
+      import('../command-table/parse-command-line.ts'),
+      import('./program.ts'),
     ])
     language = await resolveLanguage(environment)
-    const request = parseCommandLine(words, commands, language, stdout.columns)
+    const request = parseCommandLine(words, svcProgram, language, stdout.columns)
     if (request.kind === 'version') {
       printVersion(stdout, json)
       return exitCodes.ok.code
@@ -41,9 +41,9 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     }
     const [{ createContext }, { run }] = await Promise.all([import('./create-context.ts'), request.command.load()])
     context = createContext(request.globals, io, language)
-    return (await run(context, request.args, request.options, commands)) ?? exitCodes.ok.code
+    return (await run(context, request.args, request.options, svcProgram)) ?? exitCodes.ok.code
   } catch (error) {
-    const failure = context?.signal.aborted === true ? createInterruptedFailure(error) : toFailure(error)
+    const failure = context?.signal.aborted === true ? createInterruptedFailure(error) : await toFailure(error)
     const stderr = createOutputSink(io.stderr, environment, words.includes('--no-color'), () => {})
     if (words.includes('--verbose') && !(error instanceof CommandFailure) && error instanceof Error)
       stderr.write(`${error.stack}\n`)
@@ -67,8 +67,10 @@ async function exit(code: number): Promise<void> {
   process.exit(code)
 }
 
-function toFailure(error: unknown): CommandFailure {
+async function toFailure(error: unknown): Promise<CommandFailure> {
   if (error instanceof CommandFailure) return error
+  const { CommandLineError } = await import('../command-table/command-line-error.ts')
+  if (error instanceof CommandLineError) return createUsageFailure(error.text, error.hints)
   const message = error instanceof Error ? error.message : String(error)
   return new CommandFailure(
     'internal_error',

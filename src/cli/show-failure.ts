@@ -8,8 +8,8 @@ import { formatJsonLine } from './terminal/output-sink.ts'
 import { fitLines } from './terminal/fit-lines.ts'
 import { linkAddresses } from './terminal/hyperlink.ts'
 import { sanitizeText } from './terminal/sanitize-text.ts'
-import type { Language, LocalizedText } from './localized-text.ts'
-import { translate } from './localized-text.ts'
+import type { Language, LocalizedText } from '../command-table/localized-text.ts'
+import { translate } from '../command-table/localized-text.ts'
 
 /**
  * Prints the sentence, the hints, and last the line `Ref: …` on standard error; with `--json` prints the document on standard output

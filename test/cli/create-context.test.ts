@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { createContext } from '../../src/cli/create-context.ts'
 import { fromProcess } from '../../src/cli/process-io.ts'
-import { ParsedValues } from '../../src/cli/command-table/parsed-values.ts'
+import { ParsedValues } from '../../src/command-table/parsed-values.ts'
 
 const names = ['json', 'quiet', 'verbose', 'timeout', 'no-color', 'socket', 'no-start']
 

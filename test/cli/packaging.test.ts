@@ -58,7 +58,7 @@ t.test('the tarball, installed into an empty folder, runs compiled: svc, svc-gat
   const prefix = join(folder, 'prefix')
   for (const name of ['packed', 'app', 'home', 'prefix']) mkdirSync(join(folder, name))
   const { tarball, paths } = await pack(join(folder, 'packed'))
-  t.ok(paths.includes('dist/svc.1'), 'the manual page is in it')
+  for (const page of ['dist/svc.1', 'dist/svc-gateway.8']) t.ok(paths.includes(page), `${page} is in it`)
   t.strictSame(
     paths.filter((path) => !path.startsWith('dist/')).toSorted(),
     ['LICENSE', 'README.md', 'bin/launch.js', 'bin/svc-gateway.js', 'bin/svc.js', 'package.json'],

@@ -2,10 +2,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
-import { flattenCommands } from '../../src/cli/command-table/flatten-commands.ts'
-import { programSections } from '../../src/cli/command-table/help.ts'
-import { parseCommandLine } from '../../src/cli/command-table/parse-command-line.ts'
-import { commands } from '../../src/cli/commands.ts'
+import { flattenCommands } from '../../src/command-table/flatten-commands.ts'
+import { parseCommandLine } from '../../src/command-table/parse-command-line.ts'
+import { svcProgram } from '../../src/cli/program.ts'
 import { measureWidth } from '../../src/system/terminal/measure-width.ts'
 import { runSvc } from '../support/cli/run-svc.ts'
 import { createStreamRoute, sendJson, startStubGateway } from '../support/cli/stub-gateway.ts'
@@ -23,17 +22,12 @@ function assertFits(t: Test, text: string, columns: number, title: string): void
 t.test('the help of every command fits, in both languages; only its examples, which are copied, may be wider', async (t) => {
   for (const columns of widths)
     for (const language of ['en', 'zh'] as const)
-      for (const path of [[], ...flattenCommands(commands).map((place) => place.path)]) {
-        const request = parseCommandLine([...path, '--help'], commands, language, columns)
+      for (const path of [[], ...flattenCommands(svcProgram.commands).map((place) => place.path)]) {
+        const request = parseCommandLine([...path, '--help'], svcProgram, language, columns)
         const text = request.kind === 'help' ? request.text : ''
         t.ok(text.length > 100)
         assertFits(t, text.replaceAll(/^ {2}(?:\S.*\b)?svc .*$/gm, ''), columns, `svc ${path.join(' ')} --help`)
       }
-})
-
-t.test('each command of the first level stands in one section of the help', async (t) => {
-  const listed = programSections.flatMap((section) => section.commands)
-  t.same(listed.toSorted(), commands.flatMap(({ name, hidden }) => (hidden === true ? [] : name)).toSorted())
 })
 
 t.test('the commands of the service fit', async (t) => {

@@ -146,7 +146,7 @@ t.test('documents keep their length', async (t) => {
 t.test('architecture.md has every room, in the order of the layers', async (t) => {
   const source = readFileSync(join(root, 'test/architecture.test.ts'), 'utf8')
   const layers = [...(/const layers: [^=]*= \[\n([^]*?)\n\]/.exec(source)?.[1] ?? '').matchAll(/\[(.*)\]/g)].map(
-    ([, rooms = '']) => [...rooms.matchAll(/'(\w+)'/g)].map(([, room = '']) => room),
+    ([, rooms = '']) => [...rooms.matchAll(/'([\w-]+)'/g)].map(([, room = '']) => room),
   )
   t.ok(layers.length > 8, `${layers.length} layers`)
   const rows = [...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `src\/([\w-]+)\/` \|/gm)].map(

@@ -37,8 +37,9 @@ async function assertRefused(t: Test, outcome: Promise<CommandOutcome>, sentence
 
 t.test('the program prints the output of its commands and exits with their code', async (t) => {
   const { folder } = await createOperator(t)
+  const variables: Record<string, string> = {}
   const runProgram = async (...words: string[]): Promise<CommandOutcome> => {
-    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: folder, ...compileCacheEnvironment }
+    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: folder, ...compileCacheEnvironment, ...variables }
     const child = spawn(process.execPath, [program, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     const code = new Promise<number | null>((resolve) => child.on('close', resolve))
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
@@ -47,8 +48,16 @@ t.test('the program prints the output of its commands and exits with their code'
   const made = await runProgram('account', 'create', '--email', 'a@example.com')
   t.match(made, { code: 0, stdout: /^Account acc_\w+ \(a@example\.com, plan free\) was made\.\n/, stderr: '' })
   await assertRefused(t, runProgram('account', 'set-plan', 'a@example.com', '--plan', 'none'), /^There is no plan 'none'/)
-  t.match(await runProgram('account', 'create'), { code: 2, stdout: '', stderr: /required option '--email <address>'/ })
+  t.match(await runProgram('account', 'create'), {
+    code: 2,
+    stdout: '',
+    stderr: /^error: The option '--email <address>' is missing\.\n {2}help: add --help\n$/,
+  })
   t.match(await runProgram('ledger', '--help'), { code: 0, stdout: /verify/, stderr: '' })
+  Object.assign(variables, { LANG: 'zh_CN.UTF-8' })
+  t.match(await runProgram('ledger', '--help'), { code: 0, stdout: /检查账本。/, stderr: '' })
+  t.match(await runProgram('leger'), { code: 2, stdout: '', stderr: /没有名为“leger”的命令。\n {2}你是否想输入：ledger/ })
+  t.match(await runProgram('man'), { code: 0, stdout: /^\.TH SVC\\-GATEWAY 8 .*\n\.ad l\n\.SH 名称/, stderr: '' })
 })
 
 t.test('faults of a configuration are named with its file, and doctor has them as findings', async (t) => {
@@ -197,7 +206,7 @@ t.test('reports an unknown command as such', async (t) => {
   const { run } = await createOperator(t)
   const { code, stderr } = await run('bogus')
   t.equal(code, 2)
-  t.match(stderr, /unknown command 'bogus'/)
+  t.match(stderr, /There is no command 'bogus'/)
   t.notMatch(stderr, /start/)
 })
 

@@ -62,7 +62,7 @@ function writeProcessFiles(): string[] {
     const name = (globs[0] ?? '').replaceAll(/^test\/|\W+$/g, '').replaceAll(/\W+/g, '-')
     const file = join(folder, `${String(index + 1).padStart(2, '0')}-${name || 'others'}.test.ts`)
     const list = JSON.stringify(groupFiles, null, 2)
-    writeFileSync(file, `import { runFiles } from '../../test/runner/run-files.ts'\n\nawait runFiles(${list})\n`)
+    writeFileSync(file, `import { runFiles } from './run-files.ts'\n\nawait runFiles(${list})\n`)
     return file
   })
 }

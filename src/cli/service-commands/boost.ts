@@ -1,7 +1,7 @@
 /** The commands of `svc boost`: packs of credits that are used after the plan's included usage. */
 import type { ResponseOf } from '../../api/endpoint.ts'
 import type { showBoost, takeBoost } from '../../api/membership/usage.ts'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { sanitizeLine } from '../terminal/sanitize-text.ts'
 import { formatCount, formatTimestamp } from '../terminal/amounts.ts'

@@ -1,5 +1,5 @@
 /** One question from the arguments or from standard input; without either, a conversation if a terminal is attached. */
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { createUsageFailure } from '../failure.ts'
 import { readStdin } from '../read-stdin.ts'

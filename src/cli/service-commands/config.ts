@@ -1,5 +1,5 @@
 /** The commands of `svc config`. `settings.ts` defines the settings and their file. */
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import { createUsageFailure } from '../failure.ts'
 import type { SettingName } from '../user-config/settings.ts'
 import { isSettingName, Settings, settings } from '../user-config/settings.ts'

@@ -2,7 +2,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { dirname, extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context, OutputSink } from '../context.ts'
 import { CommandFailure, createUnwritableFailure } from '../failure.ts'
 import { formatHyperlink } from '../terminal/hyperlink.ts'

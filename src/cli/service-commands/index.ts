@@ -1,6 +1,7 @@
 /** The commands of the hosted service and of the command line itself. */
+import { createCompletionEntry, createManEntry } from '../../command-table/program-entries.ts'
 import { clientIds } from '../../setup/client-ids.ts'
-import type { Command, Option, CommandSpec } from '../command-table/command.ts'
+import type { Command, Option, CommandSpec } from '../command.ts'
 
 const model: Option = {
   name: 'model',
@@ -285,31 +286,9 @@ const config: CommandSpec = {
   ],
 }
 
-const completion: Command = {
-  name: 'completion',
-  summary: { en: "print a shell's completion script", zh: '输出 shell 补全脚本' },
-  examples: [
-    { line: 'source <(svc completion bash)', text: { en: 'bash, also in ~/.bashrc', zh: 'bash，可写入 ~/.bashrc' } },
-    { line: 'source <(svc completion zsh)', text: { en: 'zsh, after compinit', zh: 'zsh，在 compinit 之后' } },
-    { line: 'svc completion fish | source', text: { en: 'fish', zh: 'fish' } },
-  ],
-  arguments: [{ name: 'shell', choices: ['bash', 'zsh', 'fish'], summary: { en: 'for which shell', zh: 'shell 类型' } }],
-  load: () => import('./completion.ts'),
-}
+const completion: Command = { ...createCompletionEntry('svc'), load: () => import('./completion.ts') }
 
-const man: Command = {
-  name: 'man',
-  summary: { en: 'print the manual page', zh: '输出手册页' },
-  examples: [{ line: 'svc man | man -l -', text: { en: 'read it', zh: '阅读手册' } }],
-  options: [
-    {
-      name: 'markdown',
-      kind: 'flag',
-      summary: { en: 'the table of commands in Markdown instead', zh: '改为输出 Markdown 命令表' },
-    },
-  ],
-  load: () => import('./man.ts'),
-}
+const man: Command = { ...createManEntry('svc'), load: () => import('./man.ts') }
 
 export const serviceCommands: readonly CommandSpec[] = [
   login,

@@ -1,7 +1,7 @@
 /** `GET plans`: the public list of plans; needs no sign-in. */
 import type { ResponseOf } from '../../api/endpoint.ts'
 import type { listPlans } from '../../api/membership/plans.ts'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import { drawTable } from '../terminal/draw-table.ts'
 import { sanitizeLine } from '../terminal/sanitize-text.ts'
 import { formatCount } from '../terminal/amounts.ts'

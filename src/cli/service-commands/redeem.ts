@@ -1,7 +1,7 @@
 /** `svc redeem`: shows what a code gives the account, and redeems it. */
 import type { ResponseOf } from '../../api/endpoint.ts'
 import type { inspectCode, redeemCode } from '../../api/membership/redeem-codes.ts'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { formatCount, formatTimestamp } from '../terminal/amounts.ts'
 import { sanitizeLine } from '../terminal/sanitize-text.ts'

@@ -1,6 +1,6 @@
 /** `POST /v1/mcp/tools/call` with `web_search`: prints the answer, then the numbered results that its citations refer to. */
 import type { callTool } from '../../api/tools.ts'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import { callEndpoint, printAnswer } from './client/service-client.ts'
 import { formatSearchResult } from './chat-session/search-result.ts'
 import { requireCredential, readSite } from './client/site.ts'

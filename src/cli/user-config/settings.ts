@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Environment } from './credentials.ts'
 import { getConfigFolder, readPrivateFile, writePrivateFile } from './credentials.ts'
 import { CommandFailure, createUsageFailure } from '../failure.ts'
-import type { LocalizedText } from '../localized-text.ts'
+import type { LocalizedText } from '../../command-table/localized-text.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
 /** The settings that `svc config` can set. The environment variable takes precedence where it is set. */

@@ -1,6 +1,6 @@
 /** Shows the workbench in this terminal. It is a focus command: with a workspace's name it brings that one to the front. */
 import { spawn } from 'node:child_process'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import { CommandFailure, createUsageFailure } from '../failure.ts'
 import { resolveWorkspaceId } from './connection/resolve-id.ts'
 import { getWorkbenchPaths } from './connection/workbench-paths.ts'

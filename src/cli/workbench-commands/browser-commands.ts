@@ -1,5 +1,5 @@
 /** The table entries of `svc browser`; `browser.ts` implements them. */
-import type { Argument, Command, CommandGroup, Option } from '../command-table/command.ts'
+import type { Argument, Command, CommandGroup, Option } from '../command.ts'
 import { pageOption, selectorOption, waitOption, workspaceOption } from './shared-options.ts'
 
 const requiredSelectorOption: Option = { ...selectorOption, required: true }

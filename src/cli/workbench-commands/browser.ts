@@ -1,11 +1,11 @@
 /** The commands of `svc browser`: pages without a window, which belong to a workspace. */
 import { resolve } from 'node:path'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { createUsageFailure } from '../failure.ts'
 import { drawTable } from '../terminal/draw-table.ts'
 import { sanitizeLine, sanitizeText } from '../terminal/sanitize-text.ts'
-import type { ParsedValues } from '../command-table/parsed-values.ts'
+import type { ParsedValues } from '../../command-table/parsed-values.ts'
 import type { Navigation, BrowserPage } from '../workbench/protocol/results.ts'
 import type { WorkbenchClient } from './connection/workbench-client.ts'
 import { resolvePageId, resolveWorkspaceId } from './connection/resolve-id.ts'

@@ -1,7 +1,7 @@
 /** The commands of `svc files`: the remote files of an ssh connection of the workbench. */
 import { stat as localStat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CommandFailure, createUsageFailure } from '../failure.ts'
 import { drawTable } from '../terminal/draw-table.ts'

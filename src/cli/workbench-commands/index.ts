@@ -1,5 +1,5 @@
 /** The commands of the workbench behind the local socket. */
-import type { Command, CommandGroup, Option, CommandSpec } from '../command-table/command.ts'
+import type { Command, CommandGroup, Option, CommandSpec } from '../command.ts'
 import { browserGroup } from './browser-commands.ts'
 import { filesGroup, sshGroup } from './ssh-commands.ts'
 import { notificationGroup, notify } from './notification-commands.ts'

@@ -1,5 +1,5 @@
 /** The table entries of `svc notify` and `svc notification`; `notification.ts` implements them. */
-import type { Argument, Command, CommandGroup } from '../command-table/command.ts'
+import type { Argument, Command, CommandGroup } from '../command.ts'
 import { paneOption, workspaceOption } from './shared-options.ts'
 
 export const notify: Command = {

@@ -1,5 +1,5 @@
 /** The commands of `svc notify` and `svc notification`. Only `open` and `nextUnread` move the user's focus. */
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import { drawTable } from '../terminal/draw-table.ts'
 import { formatTimestamp, withZone } from '../terminal/amounts.ts'
 import { sanitizeLine } from '../terminal/sanitize-text.ts'

@@ -1,11 +1,11 @@
 /** The commands of `svc pane`. Only `focus` and `last` move the user's focus. */
 import { resolve } from 'node:path'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { createUsageFailure } from '../failure.ts'
 import { drawTable } from '../terminal/draw-table.ts'
 import { sanitizeLine, sanitizeText } from '../terminal/sanitize-text.ts'
-import type { ParsedValues } from '../command-table/parsed-values.ts'
+import type { ParsedValues } from '../../command-table/parsed-values.ts'
 import type { Focus, Pane } from '../workbench/protocol/results.ts'
 import type { WorkbenchClient } from './connection/workbench-client.ts'
 import { resolvePaneId, resolveWorkspaceId } from './connection/resolve-id.ts'

@@ -1,5 +1,5 @@
 /** Options and arguments that several workbench commands share. */
-import type { Argument, Option } from '../command-table/command.ts'
+import type { Argument, Option } from '../command.ts'
 
 const targetSummary = {
   en: 'id or number; default: where this command runs, else the one in front',

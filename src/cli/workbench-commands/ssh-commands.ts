@@ -1,5 +1,5 @@
 /** The table entries of `svc ssh` and `svc files`; `ssh.ts`, `files.ts` and `explore.ts` implement them. */
-import type { Argument, CommandGroup } from '../command-table/command.ts'
+import type { Argument, CommandGroup } from '../command.ts'
 
 const ssh: Argument = { name: 'ssh', summary: { en: 'id or number of svc ssh list', zh: 'svc ssh list 中的 ID 或编号' } }
 const place: Argument = { name: 'place', summary: { en: '<ssh-id>:<path>', zh: '<ssh-id>:<路径>' } }

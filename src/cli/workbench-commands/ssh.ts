@@ -1,6 +1,6 @@
 /** The commands of `svc ssh`. The connection itself is the user's own ssh in a pane of the workbench. */
 import { resolve } from 'node:path'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CommandFailure } from '../failure.ts'
 import { drawTable } from '../terminal/draw-table.ts'

@@ -1,7 +1,7 @@
 /** The commands of the workbench as a whole: start, stop, status, and calls of its protocol by hand. */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import { exitCodes } from '../exit-code.ts'
 import { CommandFailure, createUsageFailure } from '../failure.ts'
 import { drawTable } from '../terminal/draw-table.ts'

@@ -1,5 +1,5 @@
 /** The table entries of `svc workspace` and `svc pane`; `workspace.ts` and `pane.ts` implement them. */
-import type { Command, CommandGroup } from '../command-table/command.ts'
+import type { Command, CommandGroup } from '../command.ts'
 import {
   commandOption,
   cwdOption,

@@ -1,6 +1,6 @@
 /** The commands of `svc workspace`. Only `focus`, `next`, `previous` and `last` move the user's focus. */
 import { resolve } from 'node:path'
-import type { CommandHandler } from '../command-table/command.ts'
+import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { createUsageFailure } from '../failure.ts'
 import { drawTable } from '../terminal/draw-table.ts'

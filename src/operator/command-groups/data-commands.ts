@@ -1,69 +1,145 @@
 /** The database and its copies: backup, restore, migrate-store, store. */
-import type { Command } from 'commander'
-import type { OutputOptions } from '../output.ts'
-import { addJsonOption } from './command-group.ts'
-import type { CollectOutput } from './command-group.ts'
+import { defineCommand } from './define-command.ts'
+import type { OperatorGroup } from './define-command.ts'
 
-export function addDataCommands(program: Command, collectOutput: CollectOutput): void {
-  const backup = program.command('backup').enablePositionalOptions()
-  addJsonOption(
-    backup
-      .argument('[file]', 'a new file; default: the storage of the setting backup')
-      .description('write a verified copy of the database, with the secret and the images, also while the server runs'),
-  )
-    .option('--no-images', 'leave the images out')
-    .action(
-      collectOutput(async (file: string | undefined, options: OutputOptions & { images: boolean }) =>
-        (await import('../commands/backup.ts')).backup(file, options),
-      ),
-    )
-  addJsonOption(backup.command('list').description('list the verified backups in the storage, newest first')).action(
-    collectOutput(async (options: OutputOptions) => (await import('../commands/stored-backups.ts')).listStoredBackups(options)),
-  )
-  addJsonOption(
-    backup.command('drill').description('restore the newest backup of the storage into a temporary folder and verify it'),
-  )
-    .option('--in <folder>', 'existing folder for the temporary one (default: that of the system)')
-    .option('--passphrase-file <file>', 'file with the passphrase (default: the configuration)')
-    .action(
-      collectOutput(async (options: OutputOptions & { in?: string; passphraseFile?: string }) =>
-        (await import('../commands/stored-backups.ts')).drillBackup(options),
-      ),
-    )
-  addJsonOption(
-    program
-      .command('restore <backup>')
-      .description(
-        'replace the database with a verified backup, with its secret, images and pending settlements: a file, a name in the storage, or latest',
-      ),
-  )
-    .option('--yes', 'replace the existing database')
-    .option('--passphrase-file <file>', 'file with the passphrase (default: the configuration)')
-    .action(
-      collectOutput(async (from: string, options: OutputOptions & { yes?: boolean; passphraseFile?: string }) =>
-        (await import('../commands/backup.ts')).restore(from, options),
-      ),
-    )
-  addJsonOption(
-    program
-      .command('migrate-store')
-      .description('move the installation to an empty database on PostgreSQL, or back; run it again after an interruption'),
-  )
-    .option('--to <place>', 'postgres://user:password@host/database, or an empty folder (default: the data folder)')
-    .option('--from <place>', 'the same, to move from (default: the data folder)')
-    .action(
-      collectOutput(async (options: OutputOptions & { from?: string; to?: string }) =>
-        (await import('../commands/migrate-store.ts')).migrateStore(options, process.stderr),
-      ),
-    )
+const passphraseFile = {
+  name: 'passphrase-file',
+  kind: 'text',
+  placeholder: 'file',
+  summary: { en: 'file with the passphrase', zh: '保存口令的文件' },
+  defaultText: { en: 'the configuration', zh: '配置中的值' },
+} as const
 
-  const store = program.command('store').description('show the layout of the database, or confirm the database server')
-  addJsonOption(
-    store.command('show').description('show the layout of the database, and what going back to the copy before it would lose'),
-  ).action(collectOutput(async (options: OutputOptions) => (await import('../commands/store.ts')).showStore(options)))
-  addJsonOption(
-    store
-      .command('accept')
-      .description('use the PostgreSQL server of STORE_URL in place of the one used before, as after a restore'),
-  ).action(collectOutput(async (options: OutputOptions) => (await import('../commands/store.ts')).acceptStore(options)))
+const backup: OperatorGroup = {
+  name: 'backup',
+  summary: { en: 'verified copies of the database', zh: '经过验证的数据库副本' },
+  examples: [
+    { line: 'svc-gateway backup', text: { en: 'to the storage of the setting backup', zh: '写入 backup 设置的存储' } },
+    { line: 'svc-gateway backup /var/backups/gateway.db', text: { en: 'to a file', zh: '写入文件' } },
+  ],
+  defaultCommand: 'create',
+  commands: [
+    defineCommand({
+      name: 'create',
+      summary: {
+        en: 'write a verified copy of the database, with the secret and the images, also while the server runs',
+        zh: '写出经过验证的数据库副本，含密钥和图片；服务器运行时也可执行',
+      },
+      examples: [{ line: 'svc-gateway backup create' }],
+      arguments: [
+        {
+          name: 'file',
+          optional: true,
+          summary: {
+            en: 'a new file; default: the storage of the setting backup',
+            zh: '新文件；默认写入 backup 设置的存储',
+          },
+        },
+      ],
+      options: [{ name: 'no-images', kind: 'flag', summary: { en: 'leave the images out', zh: '不包含图片' } }],
+      load: async () => (await import('../commands/backup.ts')).backup,
+    }),
+    defineCommand({
+      name: 'list',
+      summary: { en: 'list the verified backups in the storage, newest first', zh: '列出存储中已验证的备份，最新的在前' },
+      examples: [{ line: 'svc-gateway backup list' }],
+      load: async () => (await import('../commands/stored-backups.ts')).listStoredBackups,
+    }),
+    defineCommand({
+      name: 'drill',
+      summary: {
+        en: 'restore the newest backup of the storage into a temporary folder and verify it',
+        zh: '将存储中最新的备份恢复到临时文件夹并验证',
+      },
+      examples: [{ line: 'svc-gateway backup drill' }],
+      options: [
+        {
+          name: 'in',
+          kind: 'text',
+          placeholder: 'folder',
+          summary: { en: 'existing folder for the temporary one', zh: '在该已有文件夹中建立临时文件夹' },
+          defaultText: { en: 'that of the system', zh: '系统的临时文件夹' },
+        },
+        passphraseFile,
+      ],
+      load: async () => (await import('../commands/stored-backups.ts')).drillBackup,
+    }),
+  ],
 }
+
+const restore = defineCommand({
+  name: 'restore',
+  summary: {
+    en: 'replace the database with a verified backup, with its secret, images and pending settlements: a file, a name in the storage, or latest',
+    zh: '用已验证的备份替换数据库，含其密钥、图片和待结算记录：文件、存储中的名称，或 latest',
+  },
+  examples: [{ line: 'svc-gateway restore latest --yes' }],
+  arguments: [
+    { name: 'backup', summary: { en: 'a file, a name in the storage, or latest', zh: '文件、存储中的名称，或 latest' } },
+  ],
+  options: [
+    { name: 'yes', kind: 'flag', summary: { en: 'replace the existing database', zh: '替换现有数据库' } },
+    passphraseFile,
+  ],
+  load: async () => (await import('../commands/backup.ts')).restore,
+})
+
+const migrateStore = defineCommand({
+  name: 'migrate-store',
+  summary: {
+    en: 'move the installation to an empty database on PostgreSQL, or back; run it again after an interruption',
+    zh: '将安装迁移到 PostgreSQL 的空数据库，或迁回；中断后可再次运行',
+  },
+  examples: [{ line: 'svc-gateway migrate-store --to postgres://svc@db/svc' }],
+  options: [
+    {
+      name: 'to',
+      kind: 'text',
+      placeholder: 'place',
+      summary: {
+        en: 'postgres://user:password@host/database, or an empty folder',
+        zh: 'postgres://user:password@host/database，或空文件夹',
+      },
+      defaultText: { en: 'the data folder', zh: '数据文件夹' },
+    },
+    {
+      name: 'from',
+      kind: 'text',
+      placeholder: 'place',
+      summary: { en: 'the same, to move from', zh: '同上，迁移的来源' },
+      defaultText: { en: 'the data folder', zh: '数据文件夹' },
+    },
+  ],
+  load: async () => {
+    const { migrateStore } = await import('../commands/migrate-store.ts')
+    return (options) => migrateStore(options, process.stderr)
+  },
+})
+
+const store: OperatorGroup = {
+  name: 'store',
+  summary: { en: 'show the layout of the database, or confirm the database server', zh: '查看数据库结构，或确认数据库服务器' },
+  examples: [{ line: 'svc-gateway store show' }],
+  commands: [
+    defineCommand({
+      name: 'show',
+      summary: {
+        en: 'show the layout of the database, and what going back to the copy before it would lose',
+        zh: '查看数据库结构，以及回到之前副本会丢失什么',
+      },
+      examples: [{ line: 'svc-gateway store show' }],
+      load: async () => (await import('../commands/store.ts')).showStore,
+    }),
+    defineCommand({
+      name: 'accept',
+      summary: {
+        en: 'use the PostgreSQL server of STORE_URL in place of the one used before, as after a restore',
+        zh: '改用 STORE_URL 的 PostgreSQL 服务器代替此前的，例如在恢复之后',
+      },
+      examples: [{ line: 'svc-gateway store accept' }],
+      load: async () => (await import('../commands/store.ts')).acceptStore,
+    }),
+  ],
+}
+
+export const dataCommands = [backup, restore, migrateStore, store]

@@ -1,79 +1,249 @@
 /** The server and its settings: start, init, check, doctor, reload, upgrade. */
-import { Option } from 'commander'
-import type { Command } from 'commander'
-import type { InitOptions } from '../commands/init/init.ts'
-import type { UpgradeOptions } from '../commands/upgrade/upgrade.ts'
-import type { OutputOptions } from '../output.ts'
-import { addJsonOption } from './command-group.ts'
-import type { CollectOutput } from './command-group.ts'
+import { defineCommand } from './define-command.ts'
 
-export function addServerCommands(program: Command, collectOutput: CollectOutput): void {
-  program
-    .command('start', { isDefault: true })
-    .description('run the server (the default)')
-    .action(async () => (await import('../start.ts')).runServer())
-  addJsonOption(
-    program
-      .command('init')
-      .description(
-        'ask for the settings of a new installation, or change them, check them and write its files; with answers as options it asks nothing',
-      ),
-  )
-    .option('--folder <folder>', 'where the files are written (default: /etc/svc-gateway where it has a gateway.env, else .)')
-    .option('--site-url <url>', 'public address of the website and the API')
-    .option('--upstream-url <url>', "base URL of the upstream's API")
-    .option('--upstream-key-file <file>', 'file with its key')
-    .option('--smtp-url-file <file>', 'file with smtp://user:password@host:587')
-    .option('--mail-from <sender>', 'sender of all emails')
-    .option('--notify-mail <address>', 'send incidents to this address')
-    .option('--test-mail <address>', 'send a letter to this address')
-    .option('--light-model <model>', 'model of the upstream for the tier light')
-    .option('--flagship-model <model>', 'model of the upstream for the tier flagship')
-    .option('--currency <code>', 'currency of the plans, such as USD')
-    .option('--plans <plans>', 'plans with their price of a month, such as pro=9,max=19')
-    .option('--issuer <url>', 'issuer of an OpenID Connect provider')
-    .option('--provider-name <name>', 'its name on the button')
-    .option('--client-id <id>', 'client id at the provider')
-    .option('--client-secret-file <file>', 'file with the client secret')
-    .action(
-      collectOutput(async (options: InitOptions) => {
-        const { openTerminalDialogue } = await import('../commands/init/terminal-dialogue.ts')
-        const { stdin, stderr } = process
-        const hasTerminal = stdin.isTTY && stderr.isTTY
-        return (await import('../commands/init/init.ts')).init(options, hasTerminal ? async () => openTerminalDialogue() : null)
-      }),
-    )
-  addJsonOption(program.command('check').description('check the configuration and report what follows from it')).action(
-    collectOutput(async (options: OutputOptions) => (await import('../commands/check.ts')).check(options)),
-  )
-  addJsonOption(program.command('doctor').description('check everything that a server needs on this machine'))
-    .option('--send-test-mail <address>', 'send a letter to this address')
-    .option('--deep', 'also try one chat of one token with each upstream model, and a picture where a product is sold with them')
-    .option('--from <url>', 'also send requests through this public address, and name missing lines of the proxies')
-    .action(
-      collectOutput(async (options: OutputOptions & { sendTestMail?: string; deep?: boolean; from?: string }) =>
-        (await import('../commands/doctor/doctor.ts')).doctor(options),
-      ),
-    )
-
-  addJsonOption(
-    program.command('reload').description('let the running server read its configuration again, without a lost connection'),
-  ).action(collectOutput(async (options: OutputOptions) => (await import('../commands/reload.ts')).reload(options)))
-
-  const upgrading = program
-    .command('upgrade')
-    .description('replace the version that the service runs, or go back to the one before')
-    .option('--to <release>', 'a tarball with SHA256SUMS beside it, or a version')
-    .option('--sha256 <sum>', 'checksum of the tarball, in place of SHA256SUMS')
-    .option('--releases <url>', 'address of the releases, where --to is a version (default: RELEASES_URL)')
-    .option('--ignore-doctor', 'also where the doctor of the new version finds faults')
-    .option('--has-backup', 'with PostgreSQL: you have a backup of your own')
-    .option('--back', 'go back to the version before')
-    .option('--lose-them', 'also where that loses what was recorded since')
-    .addOption(new Option('--unless-served').hideHelp())
-  addJsonOption(upgrading).action(
-    collectOutput(async (options: UpgradeOptions) =>
-      (await import('../commands/upgrade/upgrade.ts')).upgrade(options, process.stderr),
-    ),
-  )
-}
+export const serverCommands = [
+  defineCommand({
+    name: 'start',
+    summary: { en: 'run the server (the default)', zh: '运行服务器（默认）' },
+    examples: [{ line: 'svc-gateway start' }],
+    load: async () => {
+      const { runServer } = await import('../start.ts')
+      return async () => {
+        await runServer()
+        return undefined
+      }
+    },
+  }),
+  defineCommand({
+    name: 'init',
+    summary: {
+      en: 'ask for the settings of a new installation, or change them, check them and write its files; with answers as options it asks nothing',
+      zh: '询问新安装的设置或修改已有设置，检查后写入文件；用选项给出答案时不再询问',
+    },
+    examples: [
+      { line: 'svc-gateway init', text: { en: 'ask for everything', zh: '逐项询问' } },
+      { line: 'svc-gateway init --plans pro=9,max=19 --currency USD' },
+    ],
+    options: [
+      {
+        name: 'folder',
+        kind: 'text',
+        placeholder: 'folder',
+        summary: { en: 'where the files are written', zh: '文件写入的位置' },
+        defaultText: {
+          en: '/etc/svc-gateway where it has a gateway.env, else .',
+          zh: '/etc/svc-gateway（其中有 gateway.env 时），否则为当前文件夹',
+        },
+      },
+      {
+        name: 'site-url',
+        kind: 'text',
+        placeholder: 'url',
+        summary: { en: 'public address of the website and the API', zh: '网站和 API 的公开地址' },
+      },
+      {
+        name: 'upstream-url',
+        kind: 'text',
+        placeholder: 'url',
+        summary: { en: "base URL of the upstream's API", zh: '上游 API 的基础 URL' },
+      },
+      {
+        name: 'upstream-key-file',
+        kind: 'text',
+        placeholder: 'file',
+        summary: { en: 'file with its key', zh: '保存其密钥的文件' },
+      },
+      {
+        name: 'smtp-url-file',
+        kind: 'text',
+        placeholder: 'file',
+        summary: {
+          en: 'file with smtp://user:password@host:587',
+          zh: '内容为 smtp://user:password@host:587 的文件',
+        },
+      },
+      {
+        name: 'mail-from',
+        kind: 'text',
+        placeholder: 'sender',
+        summary: { en: 'sender of all emails', zh: '所有邮件的发件人' },
+      },
+      {
+        name: 'notify-mail',
+        kind: 'text',
+        placeholder: 'address',
+        summary: { en: 'send incidents to this address', zh: '将故障通知发送到该地址' },
+      },
+      {
+        name: 'test-mail',
+        kind: 'text',
+        placeholder: 'address',
+        summary: { en: 'send an email to this address', zh: '向该地址发送一封邮件' },
+      },
+      {
+        name: 'light-model',
+        kind: 'text',
+        placeholder: 'model',
+        summary: { en: 'model of the upstream for the tier light', zh: 'light 档使用的上游模型' },
+      },
+      {
+        name: 'flagship-model',
+        kind: 'text',
+        placeholder: 'model',
+        summary: { en: 'model of the upstream for the tier flagship', zh: 'flagship 档使用的上游模型' },
+      },
+      {
+        name: 'currency',
+        kind: 'text',
+        placeholder: 'code',
+        summary: { en: 'currency of the plans, such as USD', zh: '套餐的货币，例如 USD' },
+      },
+      {
+        name: 'plans',
+        kind: 'text',
+        placeholder: 'plans',
+        summary: {
+          en: 'plans with their price of a month, such as pro=9,max=19',
+          zh: '套餐及其月价，例如 pro=9,max=19',
+        },
+      },
+      {
+        name: 'issuer',
+        kind: 'text',
+        placeholder: 'url',
+        summary: { en: 'issuer of an OpenID Connect provider', zh: 'OpenID Connect 提供方的 issuer' },
+      },
+      {
+        name: 'provider-name',
+        kind: 'text',
+        placeholder: 'name',
+        summary: { en: 'its name on the button', zh: '按钮上显示的名称' },
+      },
+      {
+        name: 'client-id',
+        kind: 'text',
+        placeholder: 'id',
+        summary: { en: 'client id at the provider', zh: '在提供方的客户端 ID' },
+      },
+      {
+        name: 'client-secret-file',
+        kind: 'text',
+        placeholder: 'file',
+        summary: { en: 'file with the client secret', zh: '保存客户端密钥的文件' },
+      },
+    ],
+    load: async () => {
+      const [{ init }, { openTerminalDialogue }] = await Promise.all([
+        import('../commands/init/init.ts'),
+        import('../commands/init/terminal-dialogue.ts'),
+      ])
+      const { stdin, stderr } = process
+      const openDialogue = stdin.isTTY && stderr.isTTY ? async () => openTerminalDialogue() : null
+      return (options) => init(options, openDialogue)
+    },
+  }),
+  defineCommand({
+    name: 'check',
+    summary: { en: 'check the configuration and report what follows from it', zh: '检查配置并说明由此产生的结果' },
+    examples: [{ line: 'svc-gateway check' }],
+    load: async () => (await import('../commands/check.ts')).check,
+  }),
+  defineCommand({
+    name: 'doctor',
+    summary: { en: 'check everything that a server needs on this machine', zh: '检查服务器在本机所需的一切' },
+    examples: [
+      { line: 'svc-gateway doctor' },
+      { line: 'svc-gateway doctor --from https://example.com', text: { en: 'also the proxies', zh: '同时检查代理' } },
+    ],
+    options: [
+      {
+        name: 'send-test-mail',
+        kind: 'text',
+        placeholder: 'address',
+        summary: { en: 'send an email to this address', zh: '向该地址发送一封邮件' },
+      },
+      {
+        name: 'deep',
+        kind: 'flag',
+        summary: {
+          en: 'also try one chat of one token with each upstream model, and a picture where a product is sold with them',
+          zh: '同时用每个上游模型试做一次单 token 对话；若有带图片的产品，也试传一张图片',
+        },
+      },
+      {
+        name: 'from',
+        kind: 'text',
+        placeholder: 'url',
+        summary: {
+          en: 'also send requests through this public address, and name missing lines of the proxies',
+          zh: '同时经该公开地址发送请求，并指出代理缺少的配置',
+        },
+      },
+    ],
+    load: async () => (await import('../commands/doctor/doctor.ts')).doctor,
+  }),
+  defineCommand({
+    name: 'reload',
+    summary: {
+      en: 'let the running server read its configuration again, without a lost connection',
+      zh: '让运行中的服务器重新读取配置，不断开任何连接',
+    },
+    examples: [{ line: 'svc-gateway reload' }],
+    load: async () => (await import('../commands/reload.ts')).reload,
+  }),
+  defineCommand({
+    name: 'upgrade',
+    summary: {
+      en: 'replace the version that the service runs, or go back to the one before',
+      zh: '更换服务运行的版本，或回到之前的版本',
+    },
+    examples: [{ line: 'svc-gateway upgrade --to 1.4.0' }, { line: 'svc-gateway upgrade --back' }],
+    options: [
+      {
+        name: 'to',
+        kind: 'text',
+        placeholder: 'release',
+        summary: { en: 'a tarball with SHA256SUMS beside it, or a version', zh: '旁边有 SHA256SUMS 的压缩包，或版本号' },
+      },
+      {
+        name: 'sha256',
+        kind: 'text',
+        placeholder: 'sum',
+        summary: { en: 'checksum of the tarball, in place of SHA256SUMS', zh: '压缩包的校验和，代替 SHA256SUMS' },
+      },
+      {
+        name: 'releases',
+        kind: 'text',
+        placeholder: 'url',
+        summary: { en: 'address of the releases, where --to is a version', zh: '发行版的地址（--to 为版本号时）' },
+        defaultText: 'RELEASES_URL',
+      },
+      {
+        name: 'ignore-doctor',
+        kind: 'flag',
+        summary: { en: 'also where the doctor of the new version finds faults', zh: '即使新版本的 doctor 发现问题也继续' },
+      },
+      {
+        name: 'has-backup',
+        kind: 'flag',
+        summary: { en: 'with PostgreSQL: you have a backup of your own', zh: '使用 PostgreSQL 时：你已自行备份' },
+      },
+      { name: 'back', kind: 'flag', summary: { en: 'go back to the version before', zh: '回到之前的版本' } },
+      {
+        name: 'lose-them',
+        kind: 'flag',
+        summary: { en: 'also where that loses what was recorded since', zh: '即使会丢失此后的记录也继续' },
+      },
+      {
+        name: 'unless-served',
+        kind: 'flag',
+        hidden: true,
+        summary: { en: 'only a server that never ran', zh: '仅当服务器从未运行' },
+      },
+    ],
+    load: async () => {
+      const { upgrade } = await import('../commands/upgrade/upgrade.ts')
+      return (options) => upgrade(options, process.stderr)
+    },
+  }),
+]

@@ -58,7 +58,7 @@ export function backup(file: string | undefined, options: OutputOptions & { imag
 function assertFileStore({ store: { url } }: GatewayConfig): void {
   if (url === null) return
   throw new CommandError(
-    'The store is a PostgreSQL database (STORE_URL): back it up with pg_basebackup or pg_dump, and restore it with its own tools. Secret, images and letters are in it.',
+    'The store is a PostgreSQL database (STORE_URL): back it up with pg_basebackup or pg_dump, and restore it with its own tools. Secret, images and emails are in it.',
   )
 }
 

@@ -2,8 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { workbenchCommands } from '../../../src/cli/workbench-commands/index.ts'
-import { parseCommandLine } from '../../../src/cli/command-table/parse-command-line.ts'
+import { svcProgram } from '../../../src/cli/program.ts'
+import { CommandLineError } from '../../../src/command-table/command-line-error.ts'
+import { parseCommandLine } from '../../../src/command-table/parse-command-line.ts'
 
 const root = join(import.meta.dirname, '../../../src/cli/workbench-commands')
 
@@ -27,7 +28,7 @@ t.test('the command line loads only the protocol of the workbench', (t) => {
 
 t.test('svc ssh accepts a destination or a subcommand, with options before or after', (t) => {
   const wordOf = (line: string): unknown => {
-    const request = parseCommandLine(line.split(' '), workbenchCommands, 'en')
+    const request = parseCommandLine(line.split(' '), svcProgram, 'en')
     return (
       request.kind === 'run' && [
         request.command.name,
@@ -41,7 +42,7 @@ t.test('svc ssh accepts a destination or a subcommand, with options before or af
   t.strictSame(wordOf('ssh -p 2222 me@host --json'), ['connect', 2222, 'me@host', true])
   t.strictSame(wordOf('--json ssh me@host --port 2222'), ['connect', 2222, 'me@host', true])
   t.strictSame(wordOf('ssh connect list'), ['connect', undefined, 'list', false])
-  t.match(parseCommandLine(['ssh', 'list'], workbenchCommands, 'en'), { kind: 'run', command: { name: 'list' } })
-  t.throws(() => parseCommandLine(['browser', 'fill', '--selector', 'x'], workbenchCommands, 'en'), { code: 'usage' })
+  t.match(parseCommandLine(['ssh', 'list'], svcProgram, 'en'), { kind: 'run', command: { name: 'list' } })
+  t.throws(() => parseCommandLine(['browser', 'fill', '--selector', 'x'], svcProgram, 'en'), CommandLineError)
   t.end()
 })

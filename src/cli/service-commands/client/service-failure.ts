@@ -5,7 +5,7 @@ import type { ExitName } from '../../exit-code.ts'
 import { CommandFailure } from '../../failure.ts'
 import { isRecord } from '../../json.ts'
 import { sanitizeLine } from '../../terminal/sanitize-text.ts'
-import type { LocalizedText } from '../../localized-text.ts'
+import type { LocalizedText } from '../../../command-table/localized-text.ts'
 import { signInHint, createVariableHint } from './site.ts'
 import type { Credential } from './site.ts'
 

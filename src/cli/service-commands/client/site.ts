@@ -3,7 +3,7 @@ import type { Context } from '../../context.ts'
 import { CredentialStore } from '../../user-config/credentials.ts'
 import { CommandFailure } from '../../failure.ts'
 import { parseUrlSetting, parseBrandSetting, Settings } from '../../user-config/settings.ts'
-import type { LocalizedText } from '../../localized-text.ts'
+import type { LocalizedText } from '../../../command-table/localized-text.ts'
 
 /** The addresses of the service. */
 export interface Site {

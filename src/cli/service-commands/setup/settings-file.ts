@@ -21,7 +21,7 @@ import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { SetupFile } from '../../../setup/client-setup.ts'
 import { createFolder } from '../../../system/create-folder.ts'
 import { CommandFailure } from '../../failure.ts'
-import type { LocalizedText } from '../../localized-text.ts'
+import type { LocalizedText } from '../../../command-table/localized-text.ts'
 import type { Environment } from '../../user-config/credentials.ts'
 
 /** A larger file is no settings file. */

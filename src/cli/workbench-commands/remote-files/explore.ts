@@ -1,6 +1,6 @@
 /** `svc files explore`: drives the explorer by keys, in the pane that `svc files open` creates or in any terminal. */
 import { resolve } from 'node:path'
-import type { CommandHandler } from '../../command-table/command.ts'
+import type { CommandHandler } from '../../command.ts'
 import { CommandFailure, createUsageFailure } from '../../failure.ts'
 import { sanitizeText } from '../../terminal/sanitize-text.ts'
 import { limits } from '../../workbench/protocol/protocol.ts'

@@ -43,8 +43,8 @@ export async function checkMail(
   }
   const detail =
     testAddress === undefined
-      ? `${host} takes our sign-in and the sender ${sender}; try a letter: doctor --send-test-mail you@example.com`
-      : `${host} took a letter from ${server.from} to ${testAddress}`
+      ? `${host} takes our sign-in and the sender ${sender}; try an email: doctor --send-test-mail you@example.com`
+      : `${host} took an email from ${server.from} to ${testAddress}`
   return [{ what, ok: true, detail }, ...senderCheck]
 }
 

@@ -87,7 +87,7 @@ export async function init(
       options.testMail ??
       (dialogue === null || answers.smtpUrl === null
         ? undefined
-        : (await dialogue.ask('\nAddress for a test letter; none to send none: ')).trim() || undefined)
+        : (await dialogue.ask('\nAddress for a test email; none to send none: ')).trim() || undefined)
     const findings = [
       ...(await checkUpstreams(config, true)),
       ...(await checkMail(config, testMail)),

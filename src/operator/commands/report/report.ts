@@ -5,16 +5,15 @@ import { findEmails } from '../../find-emails.ts'
 import { CommandError, openInstallation } from '../../installation.ts'
 import type { Installation } from '../../installation.ts'
 import { renderResult } from '../../output.ts'
-import type { CommandResult, StreamedResult } from '../../output.ts'
+import type { CommandResult, OutputOptions, StreamedResult } from '../../output.ts'
 import { parsePastInstant } from '../ledger.ts'
 import { focusDimensions, focusHeading, toFocusRecord } from './focus-columns.ts'
 import { createReportFormat, drawReport, formatCsvLine } from './report-format.ts'
 
-export interface ReportOptions {
+export interface ReportOptions extends OutputOptions {
   readonly by?: string
   readonly from?: string
   readonly to?: string
-  readonly json?: true
   readonly csv?: true
   readonly focus?: true
 }
@@ -30,7 +29,7 @@ export async function report(options: ReportOptions): Promise<CommandResult | St
     throw new CommandError('--focus has its own grouping, which is the finest; leave --by out.')
   const dimensions = focus === true ? focusDimensions : parseDimensions(by)
   const installation = await openInstallation()
-  const write = json === true ? writeJson : csv === true ? writeCsv : focus === true ? writeFocus : null
+  const write = json ? writeJson : csv === true ? writeCsv : focus === true ? writeFocus : null
   try {
     const query = { by: dimensions, ...parseRange(options, installation) }
     if (write !== null) return { ok: true, pieces: closeAfter(write(query, installation), installation) }

@@ -3,13 +3,16 @@ import type { CommandSpec } from './command.ts'
 import { isCommandGroup } from './command.ts'
 
 /** An entry and the command names that lead to it. */
-export interface CommandPath {
+export interface CommandPath<Handler> {
   readonly path: readonly string[]
-  readonly spec: CommandSpec
+  readonly spec: CommandSpec<Handler>
 }
 
 /** Every visible entry, groups before their commands. */
-export function flattenCommands(specs: readonly CommandSpec[], above: readonly string[] = []): readonly CommandPath[] {
+export function flattenCommands<Handler>(
+  specs: readonly CommandSpec<Handler>[],
+  above: readonly string[] = [],
+): readonly CommandPath<Handler>[] {
   return specs
     .filter((row) => row.hidden !== true)
     .flatMap((spec) => {

@@ -1,10 +1,10 @@
 /** Renders the help texts from the command table, and the parts that the man page and the completions share. */
-import type { Argument, Command, CommandGroup, Example, Option, CommandSpec } from './command.ts'
-import { globalOptions } from './command.ts'
-import type { Language, LocalizedText } from '../localized-text.ts'
-import { translate } from '../localized-text.ts'
-import { measureWidth, padToWidth } from '../../system/terminal/measure-width.ts'
-import { wrapText } from '../../system/terminal/wrap-text.ts'
+import type { Argument, Command, CommandGroup, CommandSpec, Example, Option, Program } from './command.ts'
+import { isCommandGroup } from './command.ts'
+import type { Language, LocalizedText } from './localized-text.ts'
+import { translate } from './localized-text.ts'
+import { measureWidth, padToWidth } from '../system/terminal/measure-width.ts'
+import { wrapText } from '../system/terminal/wrap-text.ts'
 
 export interface HelpLayout {
   readonly language: Language
@@ -12,15 +12,16 @@ export interface HelpLayout {
 }
 
 /** `svc --help`: examples first, then every command of the first level. */
-export function renderProgramHelp(specs: readonly CommandSpec[], given: HelpLayout): string {
+export function renderProgramHelp<Handler>(program: Program<Handler>, given: HelpLayout): string {
   const layout = limitColumns(given)
   const { language } = layout
-  const visible = filterVisible(specs)
+  const { name, sections, globalOptions } = program
+  const visible = filterVisible(program.commands)
   const width = Math.max(...visible.map(({ name }) => name.length))
   return joinSections([
-    renderExamples(programExamples, layout),
-    `${getLabel('usage', language)} svc <command> [options]`,
-    ...programSections.map(({ title, commands }) =>
+    renderExamples(program.examples, layout),
+    `${getLabel('usage', language)} ${name} <command> [options]`,
+    ...sections.map(({ title, commands }) =>
       renderTable(
         translate(title, language),
         visible.filter(({ name }) => commands.includes(name)).map((row) => [row.name, translate(row.summary, language)]),
@@ -30,12 +31,15 @@ export function renderProgramHelp(specs: readonly CommandSpec[], given: HelpLayo
     renderTable(
       getLabel('commands', language),
       visible
-        .filter(({ name }) => !programSections.some(({ commands }) => commands.includes(name)))
+        .filter(({ name }) => !sections.some(({ commands }) => commands.includes(name)))
         .map((row) => [row.name, translate(row.summary, language)]),
       { ...layout, width },
     ),
     renderOptions(getLabel('options', language), [...globalOptions, ...standardOptions], layout),
-    translate({ en: 'More about one command: svc <command> --help', zh: '查看某个命令的说明：svc <命令> --help' }, language),
+    translate(
+      { en: `More about one command: ${name} <command> --help`, zh: `查看某个命令的说明：${name} <命令> --help` },
+      language,
+    ),
   ])
 }
 
@@ -45,36 +49,57 @@ function limitColumns({ language, columns }: HelpLayout): HelpLayout {
 }
 
 /** `svc workspace --help`. */
-export function renderGroupHelp(group: CommandGroup, path: readonly string[], given: HelpLayout): string {
+export function renderGroupHelp<Handler>(
+  program: Program<Handler>,
+  group: CommandGroup<Handler>,
+  path: readonly string[],
+  given: HelpLayout,
+): string {
   const layout = limitColumns(given)
   const { language } = layout
+  const preset = group.commands.find(({ name }) => name === group.defaultCommand)
   return joinSections([
     renderExamples(group.examples, layout),
-    `${getLabel('usage', language)} svc ${path.join(' ')} <command> [options]`,
+    `${getLabel('usage', language)} ${program.name} ${path.join(' ')} <command> [options]`,
     renderSummary(group, layout),
     renderTable(
       getLabel('commands', language),
       filterVisible(group.commands).map((inner) => [
         [inner.name, ...(inner.aliases ?? [])].join(', '),
-        translate(inner.summary, language) + (inner.name === group.defaultCommand ? ` (${getLabel('default', language)})` : ''),
+        translate(inner.summary, language) + (inner === preset ? ` (${getLabel('default', language)})` : ''),
       ]),
       layout,
     ),
+    // They can stand behind the group's name.
+    ...(preset === undefined || isCommandGroup(preset) ? [] : renderParameters(preset, layout)),
   ])
 }
 
 /** `svc chat --help`. */
-export function renderCommandHelp(command: Command, path: readonly string[], given: HelpLayout): string {
+export function renderCommandHelp<Handler>(
+  program: Program<Handler>,
+  command: Command<Handler>,
+  path: readonly string[],
+  given: HelpLayout,
+): string {
   const layout = limitColumns(given)
   const { language } = layout
   // An option and its value stay on one line.
   const usage = formatUsageLine(command, path).replaceAll(/(?<=--[\w-]+) (?=<)/g, '\u00a0')
   return joinSections([
     renderExamples(command.examples, layout),
-    wrapText(`${getLabel('usage', language)} svc ${usage}`, layout.columns - 2)
+    wrapText(`${getLabel('usage', language)} ${program.name} ${usage}`, layout.columns - 2)
       .join('\n  ')
       .replaceAll('\u00a0', ' '),
     renderSummary(command, layout),
+    ...renderParameters(command, layout),
+    renderOptions(getLabel('global', language), program.globalOptions, layout),
+  ])
+}
+
+function renderParameters(command: Command<unknown>, layout: HelpLayout): readonly string[] {
+  const { language } = layout
+  return [
     renderTable(
       getLabel('arguments', language),
       (command.arguments ?? []).map((argument) => [
@@ -84,12 +109,11 @@ export function renderCommandHelp(command: Command, path: readonly string[], giv
       layout,
     ),
     renderOptions(getLabel('options', language), command.options ?? [], layout),
-    renderOptions(getLabel('global', language), globalOptions, layout),
-  ])
+  ]
 }
 
 /** `chat [prompt...] [options]`: also the heading in the man page and in the README's table. */
-export function formatUsageLine(command: Command, path: readonly string[]): string {
+export function formatUsageLine(command: Command<unknown>, path: readonly string[]): string {
   const required = (command.options ?? []).filter((option) => option.required === true).map((option) => formatOption(option))
   const optional = (command.options ?? []).some((option) => option.required !== true) ? ['[options]'] : []
   return [...path, ...(command.arguments ?? []).map(formatArgument), ...required, ...optional].join(' ')
@@ -110,27 +134,6 @@ export const standardOptions: readonly Option[] = [
   { name: 'version', short: 'V', kind: 'flag', summary: { en: 'print the version', zh: '显示版本' } },
 ]
 
-export const programExamples: readonly Example[] = [
-  { line: 'svc login', text: { en: 'sign in from this terminal', zh: '在终端中登录' } },
-  { line: 'svc chat "Explain TCP slow start in two sentences"', text: { en: 'ask once', zh: '单次提问' } },
-  { line: 'svc search "latest Node.js release"', text: { en: 'search the web', zh: '联网搜索' } },
-]
-
-/** The commands of the first level by what one does with them, in the order of the help. */
-export const programSections: readonly { readonly title: LocalizedText; readonly commands: readonly string[] }[] = [
-  { title: { en: 'Ask a model:', zh: '使用模型：' }, commands: ['chat', 'search', 'image', 'models'] },
-  {
-    title: { en: 'Account:', zh: '账户：' },
-    commands: ['login', 'logout', 'whoami', 'usage', 'alerts', 'plans', 'redeem', 'boost', 'keys', 'setup'],
-  },
-  {
-    title: { en: 'Workbench:', zh: '工作台：' },
-    commands: ['attach', 'workspace', 'pane', 'browser', 'ssh', 'files', 'notify', 'notification', 'tree', 'workbench'],
-  },
-  { title: { en: 'For scripts:', zh: '供脚本使用：' }, commands: ['identify', 'events', 'capabilities', 'rpc'] },
-  { title: { en: 'This command:', zh: '命令自身：' }, commands: ['config', 'completion', 'man'] },
-]
-
 /** True for entries that help texts show. */
 export function filterVisible<Kind extends { readonly hidden?: boolean }>(rows: readonly Kind[]): readonly Kind[] {
   return rows.filter((row) => row.hidden !== true)
@@ -139,12 +142,12 @@ export function filterVisible<Kind extends { readonly hidden?: boolean }>(rows: 
 function renderExamples(rows: readonly Example[], layout: HelpLayout): string {
   return renderTable(
     getLabel('examples', layout.language),
-    rows.map((row) => [row.line, translate(row.text, layout.language)]),
+    rows.map(({ line, text = '' }) => [line, translate(text, layout.language)]),
     layout,
   )
 }
 
-function renderSummary(spec: CommandSpec, { language, columns }: HelpLayout): string {
+function renderSummary(spec: CommandSpec<unknown>, { language, columns }: HelpLayout): string {
   const summary = `${translate(spec.summary, language)}${language === 'zh' ? '。' : '.'}`
   const text = summary.replace(/^./u, (letter) => letter.toUpperCase())
   const paragraphs = spec.description === undefined ? text : `${text}\n\n${translate(spec.description, language)}`
@@ -159,11 +162,11 @@ function renderOptions(heading: string, rows: readonly Option[], layout: HelpLay
       const short = option.short === undefined ? '    ' : `-${option.short}, `
       const many = option.kind === 'list' ? ` (${getLabel('repeatable', language)})` : ''
       const needed = option.required === true ? ` (${getLabel('required', language)})` : ''
-      const preset =
-        option.defaultText === undefined ? '' : ` (${getLabel('default', language)}: ${translate(option.defaultText, language)})`
+      const preset = option.defaultText ?? option.default
+      const presetText = preset === undefined ? '' : ` (${getLabel('default', language)}: ${translate(preset, language)})`
       return [
         `${short}${formatOption(option)}`,
-        translate(option.summary, language) + formatChoices(option) + many + needed + preset,
+        translate(option.summary, language) + formatChoices(option) + many + needed + presetText,
       ]
     }),
     layout,
@@ -186,8 +189,10 @@ function renderTable(
   const left = Math.max(width, ...names.filter((name) => name <= widest))
   const beside = columns - left - 4
   const lines = rows.flatMap(([name = '', text = '']) => {
-    if (measureWidth(name) > left) return [`  ${name}`, ...wrapText(text, columns - 6).map((line) => `      ${line}`)]
+    if (text === '') return [`  ${name}`]
     const [first = '', ...rest] = wrapText(text, beside)
+    const fits = measureWidth(name) <= left && [first, ...rest].every((line) => measureWidth(line) <= beside)
+    if (!fits) return [`  ${name}`, ...wrapText(text, columns - 6).map((line) => `      ${line}`)]
     return [`  ${padToWidth(name, left)}  ${first}`.trimEnd(), ...rest.map((line) => `${' '.repeat(left + 4)}${line}`)]
   })
   return [heading, ...lines].join('\n')

@@ -3,15 +3,16 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { CommandSpec } from '../../../src/cli/command-table/command.ts'
-import { commands } from '../../../src/cli/commands.ts'
-import type { Shell } from '../../../src/cli/command-table/shell-completion.ts'
-import { createCompletionScript, shells } from '../../../src/cli/command-table/shell-completion.ts'
-import { requireProgram } from '../../support/require-program.ts'
+import type { Program } from '../../src/cli/command.ts'
+import { svcProgram } from '../../src/cli/program.ts'
+import { operatorProgram } from '../../src/operator/program.ts'
+import type { Shell } from '../../src/command-table/shell-completion.ts'
+import { createCompletionScript } from '../../src/command-table/shell-completion.ts'
+import { requireProgram } from '../support/require-program.ts'
 
 /** Entries with every difficulty for a script: groups, aliases, choices, quotes and colons in the texts. */
-const rows: readonly CommandSpec[] = [
-  ...commands,
+const commands: Program['commands'] = [
+  ...svcProgram.commands,
   {
     name: 'pane',
     aliases: ['p'],
@@ -29,8 +30,21 @@ const rows: readonly CommandSpec[] = [
   },
 ]
 
-const cases: readonly (readonly [readonly string[], string, readonly string[], readonly string[]])[] = [
-  // words before the cursor, the word under it, words that must be offered, words that must not
+const shells = ['bash', 'zsh', 'fish'] as const
+const program: Program = { ...svcProgram, commands }
+
+const operatorCases: readonly Case[] = [
+  [[], 'ac', ['account'], ['audit']],
+  [['account'], 'set-', ['set-plan', 'set-email'], ['list']],
+  [['backup'], '', ['create', 'list', 'drill'], ['verify']],
+  [['turns'], '--si', ['--since'], ['--limit']],
+  [['completion'], '', ['bash', 'zsh', 'fish'], []],
+]
+
+/** Words before the cursor, the word under it, words that must be offered, words that must not. */
+type Case = readonly [readonly string[], string, readonly string[], readonly string[]]
+
+const memberCases: readonly Case[] = [
   [[], 'log', ['login', 'logout'], ['chat']],
   [['boost'], '', ['status', 'checkin', 'rush'], ['login']],
   [['--json', 'boost'], 'ch', ['checkin'], ['status']],
@@ -41,18 +55,29 @@ const cases: readonly (readonly [readonly string[], string, readonly string[], r
   [['p'], '', ['split'], ['login']],
 ]
 
+const programs = [
+  { name: 'svc', cases: memberCases, createScript: (shell: string) => createCompletionScript(shell, program, 'en') },
+  {
+    name: 'svc-gateway',
+    cases: operatorCases,
+    createScript: (shell: string) => createCompletionScript(shell, operatorProgram, 'en'),
+  },
+]
+
+/** Each case with the name of its program and the script for a shell. */
+function listCases(shell: string) {
+  return programs.flatMap(({ name, cases, createScript }) => {
+    const script = createScript(shell)
+    return cases.map(([before, word, wanted, unwanted]) => ({ name, script, before, word, wanted, unwanted }))
+  })
+}
+
 t.test('bash offers the words that can follow', async (t) => {
   if (requireProgram(t, 'bash') === undefined) return
-  for (const [before, word, wanted, unwanted] of cases) {
-    const words = ['svc', ...before, word]
-    const asked = `COMP_WORDS=(${words.map((item) => `'${item}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`
-    assertCompletions(
-      t,
-      words,
-      complete('bash', ['--norc', '-c', `${createCompletionScript('bash', rows, 'en')}\n${asked}`]),
-      wanted,
-      unwanted,
-    )
+  for (const { name, script, before, word, wanted, unwanted } of listCases('bash')) {
+    const words = [name, ...before, word]
+    const asked = `COMP_WORDS=(${words.map((item) => `'${item}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _${name}; printf '%s\\n' "\${COMPREPLY[@]}"`
+    assertCompletions(t, words, complete('bash', ['--norc', '-c', `${script}\n${asked}`]), wanted, unwanted)
   }
 })
 
@@ -65,10 +90,10 @@ _files() { :; }
 _describe() { local name=\${@[-1]}; print -l -- "\${(@)\${(@P)name}%%:*}" }
 compadd() { print -l -- "\${(@P)2}" }
 `
-  for (const [before, word, wanted, unwanted] of cases) {
-    const list = ['svc', ...before, word]
-    const asked = `words=(${list.map((item) => `'${item}'`).join(' ')}); CURRENT=${list.length}; PREFIX='${word}'; _svc`
-    const offered = complete('zsh', ['-f', '-c', `${doors}\n${createCompletionScript('zsh', rows, 'en')}\n${asked}`])
+  for (const { name, script, before, word, wanted, unwanted } of listCases('zsh')) {
+    const list = [name, ...before, word]
+    const asked = `words=(${list.map((item) => `'${item}'`).join(' ')}); CURRENT=${list.length}; PREFIX='${word}'; _${name}`
+    const offered = complete('zsh', ['-f', '-c', `${doors}\n${script}\n${asked}`])
     assertCompletions(
       t,
       list,
@@ -82,13 +107,9 @@ compadd() { print -l -- "\${(@P)2}" }
 t.test('fish offers the words that can follow', async (t) => {
   if (requireProgram(t, 'fish') === undefined) return
   const home = t.testdir()
-  for (const [before, word, wanted, unwanted] of cases) {
-    const line = ['svc', ...before, word].join(' ')
-    const offered = complete(
-      'fish',
-      ['--no-config', '-c', `${createCompletionScript('fish', rows, 'en')}\ncomplete -C '${line}'`],
-      home,
-    )
+  for (const { name, script, before, word, wanted, unwanted } of listCases('fish')) {
+    const line = [name, ...before, word].join(' ')
+    const offered = complete('fish', ['--no-config', '-c', `${script}\ncomplete -C '${line}'`], home)
     assertCompletions(t, [line], offered, wanted, unwanted)
   }
 })
@@ -96,7 +117,7 @@ t.test('fish offers the words that can follow', async (t) => {
 t.test('each script contains every command and option, in both languages', async (t) => {
   for (const shell of shells) {
     for (const language of ['en', 'zh'] as const) {
-      const script = createCompletionScript(shell, rows, language)
+      const script = createCompletionScript(shell, program, language)
       for (const word of ['whoami', 'rush', 'unset', 'direction', 'no-stream'])
         t.match(script, word, `${shell} ${language}: ${word}`)
     }

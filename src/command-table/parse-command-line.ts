@@ -6,21 +6,20 @@ import {
   InvalidArgumentError,
   Option as CommanderOption,
 } from 'commander'
-import type { Argument, Command, CommandGroup, Option, CommandSpec } from './command.ts'
-import { globalOptions, isCommandGroup } from './command.ts'
-import type { CommandFailure } from '../failure.ts'
-import { createUsageFailure } from '../failure.ts'
+import type { Argument, Command, CommandGroup, CommandSpec, Option, Program } from './command.ts'
+import { isCommandGroup } from './command.ts'
 import { renderCommandHelp, renderGroupHelp, renderProgramHelp } from './help.ts'
 import type { HelpLayout } from './help.ts'
-import type { Language, LocalizedText } from '../localized-text.ts'
+import { CommandLineError } from './command-line-error.ts'
+import type { Language, LocalizedText } from './localized-text.ts'
 import type { ParsedValue } from './parsed-values.ts'
 import { ParsedValues } from './parsed-values.ts'
 
 /** The result of parsing a command line. */
-type ParsedCommandLine =
+type ParsedCommandLine<Handler> =
   | {
       readonly kind: 'run'
-      readonly command: Command
+      readonly command: Command<Handler>
       readonly args: ParsedValues
       readonly options: ParsedValues
       readonly globals: ParsedValues
@@ -29,45 +28,53 @@ type ParsedCommandLine =
   | { readonly kind: 'version' }
 
 /**
- * Parses a command line (without the program's own name). A wrong one is a `CommandFailure` of exit 2 that names the argument at
- * fault and, if one is similar, the name that was probably meant.
+ * Parses a command line (without the program's own name). The error of a wrong one names the argument at fault and, if one is similar,
+ * the name that was probably meant.
+ *
+ * @throws CommandLineError
  */
-export function parseCommandLine(
+export function parseCommandLine<Handler>(
   words: readonly string[],
-  specs: readonly CommandSpec[],
+  program: Program<Handler>,
   language: Language,
   columns = 80,
-): ParsedCommandLine {
+): ParsedCommandLine<Handler> {
   // Some users type `svc help chat` for `svc chat --help`.
-  if (words[0] === 'help') return parseCommandLine([...words.slice(1), '--help'], specs, language, columns)
+  if (words[0] === 'help') return parseCommandLine([...words.slice(1), '--help'], program, language, columns)
   const layout = { language, columns }
   try {
-    return parseWith(words, specs, layout, true)
+    return parseWith(words, program, layout, true)
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     // `svc boost chekin`: the parser takes it for the default command with one argument too many. Without default commands it
     // reports a misspelt command, as the user expects.
-    if (error.code !== 'commander.excessArguments') throw toFailure(error)
+    if (error.code !== 'commander.excessArguments') throw toCommandLineError(error)
   }
   try {
-    return parseWith(words, specs, layout, false)
+    return parseWith(words, program, layout, false)
   } catch (error) {
-    throw error instanceof CommanderError ? toFailure(error) : error
+    throw error instanceof CommanderError ? toCommandLineError(error) : error
   }
 }
 
-function parseWith(
+function parseWith<Handler>(
   words: readonly string[],
-  specs: readonly CommandSpec[],
+  program: Program<Handler>,
   layout: HelpLayout,
   defaults: boolean,
-): ParsedCommandLine {
-  const match: { command?: Command; parser?: Parser } = {}
-  const root = silenceParser(new Parser('svc'), () => renderProgramHelp(specs, layout))
+): ParsedCommandLine<Handler> {
+  const match: { command?: Command<Handler>; parser?: Parser } = {}
+  const renderHelp = () => renderProgramHelp(program, layout)
+  const root = silenceParser(new Parser(program.name), renderHelp)
   root.version('', '-V, --version').helpOption('-h, --help').helpCommand(false)
-  for (const option of globalOptions) root.addOption(toOption(option))
-  const onMatched: OnCommandMatched = (command, parser) => Object.assign(match, { command, parser })
-  for (const row of specs) root.addCommand(toParser(row, [], layout, defaults, onMatched))
+  for (const option of program.globalOptions) root.addOption(toOption(option))
+  const table: ParserContext<Handler> = {
+    program,
+    layout,
+    defaults,
+    onMatched: (command, parser) => Object.assign(match, { command, parser }),
+  }
+  for (const row of program.commands) root.addCommand(toParser(row, [], table))
   try {
     root.parse([...words], { from: 'user' })
   } catch (error) {
@@ -75,50 +82,41 @@ function parseWith(
     if (error instanceof HelpRequested) return { kind: 'help', text: error.text }
     throw error
   }
-  if (match.command === undefined || match.parser === undefined) return { kind: 'help', text: renderProgramHelp(specs, layout) }
+  if (match.command === undefined || match.parser === undefined) return { kind: 'help', text: renderHelp() }
   return {
     kind: 'run',
     command: match.command,
     args: readArguments(match.command.arguments ?? [], match.parser),
     options: readOptions(match.command.options ?? [], match.parser),
-    globals: readOptions(globalOptions, root),
+    globals: readOptions(program.globalOptions, root),
   }
 }
 
-type OnCommandMatched = (command: Command, parser: Parser) => void
+interface ParserContext<Handler> {
+  readonly program: Program<Handler>
+  readonly layout: HelpLayout
+  /** Groups run their default command. */
+  readonly defaults: boolean
+  readonly onMatched: (command: Command<Handler>, parser: Parser) => void
+}
 
-function toParser(
-  spec: CommandSpec,
-  above: readonly string[],
-  layout: HelpLayout,
-  defaults: boolean,
-  onMatched: OnCommandMatched,
-): Parser {
+function toParser<Handler>(spec: CommandSpec<Handler>, above: readonly string[], context: ParserContext<Handler>): Parser {
   const path = [...above, spec.name]
-  const parser = isCommandGroup(spec)
-    ? toGroup(spec, path, layout, defaults, onMatched)
-    : toCommand(spec, path, layout, onMatched)
+  const parser = isCommandGroup(spec) ? toGroup(spec, path, context) : toCommand(spec, path, context)
   return parser.aliases([...(spec.aliases ?? [])]).helpOption('-h, --help')
 }
 
-function toGroup(
-  group: CommandGroup,
-  path: readonly string[],
-  layout: HelpLayout,
-  defaults: boolean,
-  onMatched: OnCommandMatched,
-): Parser {
-  const parser = silenceParser(new Parser(group.name), () => renderGroupHelp(group, path, layout)).helpCommand(false)
-  for (const inner of group.commands) {
-    parser.addCommand(toParser(inner, path, layout, defaults, onMatched), {
-      isDefault: defaults && inner.name === group.defaultCommand,
-    })
-  }
+function toGroup<Handler>(group: CommandGroup<Handler>, path: readonly string[], context: ParserContext<Handler>): Parser {
+  const { program, layout, defaults } = context
+  const parser = silenceParser(new Parser(group.name), () => renderGroupHelp(program, group, path, layout)).helpCommand(false)
+  for (const inner of group.commands)
+    parser.addCommand(toParser(inner, path, context), { isDefault: defaults && inner.name === group.defaultCommand })
   return parser
 }
 
-function toCommand(command: Command, path: readonly string[], layout: HelpLayout, onMatched: OnCommandMatched): Parser {
-  const parser = silenceParser(new Parser(command.name), () => renderCommandHelp(command, path, layout))
+function toCommand<Handler>(command: Command<Handler>, path: readonly string[], context: ParserContext<Handler>): Parser {
+  const { program, layout, onMatched } = context
+  const parser = silenceParser(new Parser(command.name), () => renderCommandHelp(program, command, path, layout))
   for (const argument of command.arguments ?? []) parser.addArgument(toArgument(argument))
   for (const option of command.options ?? []) parser.addOption(toOption(option))
   parser.action(() => onMatched(command, parser))
@@ -134,7 +132,7 @@ class HelpRequested extends Error {
   }
 }
 
-/** Replaces the parser's help, and keeps it from printing and exiting: `svc` has one place for each. */
+/** Replaces the parser's help, and keeps it from printing and exiting: a program has one place for each. */
 function silenceParser(parser: Parser, help: () => string): Parser {
   parser.helpInformation = help
   return parser
@@ -158,6 +156,7 @@ function toOption(option: Option): CommanderOption {
   const value = option.kind === 'flag' ? '' : ` <${option.placeholder ?? option.name}>`
   const made = new CommanderOption(`${short}--${option.name}${value}`)
   if (option.choices !== undefined) made.choices(option.choices)
+  if (option.default !== undefined) made.default(option.default)
   if (option.required === true) made.makeOptionMandatory()
   if (option.kind === 'number') made.argParser(toNumber)
   if (option.kind === 'list') made.argParser((word: string, before: readonly string[] | undefined) => [...(before ?? []), word])
@@ -191,8 +190,8 @@ function toCamelCase(name: string): string {
   return name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Rewrites the parser's English message as a message of `svc` in both languages. */
-function toFailure(error: CommanderError): CommandFailure {
+/** Rewrites the parser's English message as one in both languages. */
+function toCommandLineError(error: CommanderError): CommandLineError {
   const [sentence = '', ...rest] = error.message.replace(/^error: /, '').split('\n')
   const guesses = /Did you mean (?:one of )?(.+)\?/.exec(rest.join(' '))?.[1]
   const [first = '', second = ''] = [...sentence.matchAll(/'([^']*)'/g)].map((match) => match[1])
@@ -210,5 +209,5 @@ function toFailure(error: CommanderError): CommandFailure {
     },
     'commander.help': { en: 'A command is missing here.', zh: '此处缺少命令。' },
   }
-  return createUsageFailure(texts[error.code] ?? sentence, [...hints, { en: 'help: add --help', zh: '帮助：加上 --help' }])
+  return new CommandLineError(texts[error.code] ?? sentence, [...hints, { en: 'help: add --help', zh: '帮助：加上 --help' }])
 }

@@ -1,5 +1,5 @@
 /** The variables that `svc` reads, for the man page. */
-import type { LocalizedText } from '../localized-text.ts'
+import type { LocalizedText } from '../command-table/localized-text.ts'
 
 export const environmentVariables: readonly { readonly name: string; readonly summary: LocalizedText }[] = [
   {

@@ -1,26 +1,26 @@
-/** Generates completion scripts for bash, zsh and fish from the command table; they complete without starting `svc`. */
-import type { Option, CommandSpec } from './command.ts'
-import { globalOptions, isCommandGroup } from './command.ts'
+/** Generates completion scripts for bash, zsh and fish from the command table; they complete without starting the program. */
+import type { CommandSpec, Option, Program } from './command.ts'
+import { isCommandGroup } from './command.ts'
 import { standardOptions, filterVisible } from './help.ts'
-import type { Language } from '../localized-text.ts'
-import { translate } from '../localized-text.ts'
+import type { Language } from './localized-text.ts'
+import { translate } from './localized-text.ts'
 import type { CommandPath } from './flatten-commands.ts'
 import { flattenCommands } from './flatten-commands.ts'
 
-export const shells = ['bash', 'zsh', 'fish'] as const
+export type Shell = keyof typeof scriptGenerators
 
-export type Shell = (typeof shells)[number]
-
-/** The script needs nothing but the shell. */
-export function createCompletionScript(shell: Shell, specs: readonly CommandSpec[], language: Language): string {
-  const nodes = flattenCommands(specs).map((place) => toCompletionNode(place, language))
+/** The script needs nothing but the shell: bash, zsh or fish. */
+export function createCompletionScript<Handler>(shell: string, program: Program<Handler>, language: Language): string {
+  const { commands, globalOptions } = program
+  const nodes = flattenCommands(commands).map((place) => toCompletionNode(place, globalOptions, language))
   const root: CompletionNode = {
     path: '',
     names: [''],
-    words: toCommandWords(specs, language),
+    words: toCommandWords(commands, language),
     options: [...globalOptions, ...standardOptions].map((option) => toOptionWord(option, language)),
   }
-  return scriptGenerators[shell]([root, ...nodes])
+  if (!isShell(shell)) throw new TypeError(`there is no completion for ${shell}`)
+  return scriptGenerators[shell]([root, ...nodes], program.name)
 }
 
 /** The words that can follow after the words so far have led to `path`, e.g. `/boost/checkin`. */
@@ -43,7 +43,11 @@ interface OptionWord extends CompletionWord {
   readonly choices: readonly string[]
 }
 
-function toCompletionNode({ path, spec }: CommandPath, language: Language): CompletionNode {
+function toCompletionNode(
+  { path, spec }: CommandPath<unknown>,
+  globalOptions: readonly Option[],
+  language: Language,
+): CompletionNode {
   const options = isCommandGroup(spec) ? [] : filterVisible(spec.options ?? [])
   const choices = isCommandGroup(spec) ? [] : (spec.arguments ?? []).flatMap((argument) => argument.choices ?? [])
   return {
@@ -54,7 +58,7 @@ function toCompletionNode({ path, spec }: CommandPath, language: Language): Comp
   }
 }
 
-function toCommandWords(specs: readonly CommandSpec[], language: Language): readonly CompletionWord[] {
+function toCommandWords(specs: readonly CommandSpec<unknown>[], language: Language): readonly CompletionWord[] {
   return filterVisible(specs).map((row) => ({ word: row.name, text: translate(row.summary, language) }))
 }
 
@@ -68,10 +72,10 @@ function toOptionWord(option: Option, language: Language): OptionWord {
   }
 }
 
-const scriptGenerators: Readonly<Record<Shell, (spots: readonly CompletionNode[]) => string>> = {
-  bash: renderBash,
-  zsh: renderZsh,
-  fish: renderFish,
+const scriptGenerators = { bash: renderBash, zsh: renderZsh, fish: renderFish }
+
+function isShell(word: string): word is Shell {
+  return Object.hasOwn(scriptGenerators, word)
 }
 
 /** The transition from one node to the next, the same `case` in bash and zsh. */
@@ -96,14 +100,14 @@ function renderValueCases(nodes: readonly CompletionNode[], renderList: (choices
     .join('\n')
 }
 
-function renderBash(nodes: readonly CompletionNode[]): string {
+function renderBash(nodes: readonly CompletionNode[], program: string): string {
   const values = renderValueCases(nodes, (choices) => quoteForShell(choices.join(' ')))
   const lists = nodes.map(({ path, words, options }) => {
     const all = [words, options].map((part) => part.map(({ word }) => word).join(' '))
     return `    ${quoteForShell(path)}) commands=${quoteForShell(all[0] ?? '')}; options=${quoteForShell(all[1] ?? '')} ;;`
   })
-  return `# bash completion for svc. Load it with: source <(svc completion bash)
-_svc() {
+  return `# bash completion for ${program}. Load it with: source <(${program} completion bash)
+_${program}() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} at='' list='' value='' commands='' options='' i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at/\${COMP_WORDS[i]}" in
@@ -126,20 +130,20 @@ ${lists.join('\n')}
     *) COMPREPLY=($(compgen -W "$commands" -- "$current")) ;;
   esac
 }
-complete -o default -F _svc svc
+complete -o default -F _${program} ${program}
 `
 }
 
-function renderZsh(nodes: readonly CompletionNode[]): string {
+function renderZsh(nodes: readonly CompletionNode[], program: string): string {
   const values = renderValueCases(nodes, (choices) => `(${choices.map(quoteForShell).join(' ')})`)
   const described = ({ word, text }: CompletionWord) => quoteForShell(`${word.replaceAll(':', '\\:')}:${text}`)
   const lists = nodes.map(
     ({ path, words, options }) =>
       `    ${quoteForShell(path)}) commands=(${words.map(described).join(' ')}); options=(${options.map(described).join(' ')}) ;;`,
   )
-  return `#compdef svc
-# zsh completion for svc. Load it with: source <(svc completion zsh), or save it as _svc in a folder of $fpath.
-_svc() {
+  return `#compdef ${program}
+# zsh completion for ${program}. Load it with: source <(${program} completion zsh), or save it as _${program} in a folder of $fpath.
+_${program}() {
   local at='' value='' i
   local -a list commands options
   for ((i = 2; i < CURRENT; i++)); do
@@ -165,11 +169,11 @@ ${lists.join('\n')}
     _files
   fi
 }
-if [[ "\${funcstack[1]}" == _svc ]]; then _svc "$@"; else compdef _svc svc; fi
+if [[ "\${funcstack[1]}" == _${program} ]]; then _${program} "$@"; else compdef _${program} ${program}; fi
 `
 }
 
-function renderFish(nodes: readonly CompletionNode[]): string {
+function renderFish(nodes: readonly CompletionNode[], program: string): string {
   const cases = nodes
     .filter(({ path }) => path !== '')
     .map(({ path, names }) => {
@@ -177,7 +181,7 @@ function renderFish(nodes: readonly CompletionNode[]): string {
       return `            case ${names.map((name) => quoteForShell(`${above}/${name}`)).join(' ')}\n                set at ${quoteForShell(path)}`
     })
   const completes = nodes.flatMap(({ path, words, options }) => {
-    const here = `complete -c svc -n ${quoteForShell(`__svc_at ${quoteForShell(path)}`)}`
+    const here = `complete -c ${program} -n ${quoteForShell(`__${program}_at ${quoteForShell(path)}`)}`
     return [
       ...words.map(({ word, text }) => `${here} -f -a ${quoteForShell(word)} -d ${quoteForShell(text)}`),
       ...options.map(({ word, short, text, takesValue, choices }) => {
@@ -186,8 +190,8 @@ function renderFish(nodes: readonly CompletionNode[]): string {
       }),
     ]
   })
-  return `# fish completion for svc. Load it with: svc completion fish | source
-function __svc_at
+  return `# fish completion for ${program}. Load it with: ${program} completion fish | source
+function __${program}_at
     set -l at ''
     for word in (commandline -opc)[2..-1]
         switch "$at/$word"

@@ -1,0 +1,161 @@
+/** `svc-gateway account …`: accounts, their plans and their credits. */
+import { defineCommand } from './define-command.ts'
+import type { OperatorGroup } from './define-command.ts'
+import { accountArgument, accountOption, afterOption, limitOption } from './shared-options.ts'
+
+const email = { name: 'email', kind: 'text', placeholder: 'address', required: true } as const
+
+const plan = {
+  name: 'plan',
+  kind: 'text',
+  placeholder: 'plan',
+  summary: { en: 'plan of the configuration', zh: '配置中的套餐' },
+} as const
+
+export const accountCommands: OperatorGroup = {
+  name: 'account',
+  summary: { en: 'create and change accounts', zh: '创建和修改账户' },
+  examples: [{ line: 'svc-gateway account show ann@example.com' }],
+  commands: [
+    defineCommand({
+      name: 'create',
+      summary: { en: 'create an account', zh: '创建账户' },
+      examples: [{ line: 'svc-gateway account create --email ann@example.com' }],
+      options: [
+        { ...email, summary: { en: 'email address', zh: '邮箱地址' } },
+        { ...plan, defaultText: { en: 'its defaultPlan', zh: '配置的 defaultPlan' } },
+        {
+          name: 'password',
+          kind: 'text',
+          placeholder: 'password',
+          summary: { en: 'password for the website', zh: '登录网站的密码' },
+        },
+      ],
+      load: async () => (await import('../commands/account.ts')).createAccount,
+    }),
+    defineCommand({
+      name: 'list',
+      summary: { en: 'list accounts, oldest first', zh: '列出账户，最早的在前' },
+      examples: [{ line: 'svc-gateway account list --limit 100' }],
+      options: [limitOption, afterOption],
+      load: async () => (await import('../commands/account.ts')).listAccounts,
+    }),
+    defineCommand({
+      name: 'show',
+      summary: { en: 'show an account with its pools and boosts', zh: '查看账户及其额度池和加油包' },
+      examples: [{ line: 'svc-gateway account show ann@example.com' }],
+      arguments: [accountArgument],
+      load: async () => (await import('../commands/account.ts')).showAccount,
+    }),
+    defineCommand({
+      name: 'set-plan',
+      summary: { en: 'change the plan; what was used stays used', zh: '更换套餐；已用额度保持不变' },
+      examples: [{ line: 'svc-gateway account set-plan ann@example.com --plan pro' }],
+      arguments: [accountArgument],
+      options: [
+        { ...plan, required: true },
+        {
+          name: 'until',
+          kind: 'text',
+          placeholder: 'when',
+          summary: {
+            en: 'when it ends and the default plan comes back: a date, or a span such as 30d',
+            zh: '何时结束并恢复默认套餐：日期，或时长，例如 30d',
+          },
+        },
+      ],
+      load: async () => (await import('../commands/account.ts')).setPlan,
+    }),
+    defineCommand({
+      name: 'adjust',
+      summary: {
+        en: 'correct credits; the reason is kept, and the member sees it',
+        zh: '更正点数；原因会被保留，会员可见',
+      },
+      examples: [{ line: "svc-gateway account adjust ann@example.com --credits 5000 --pool fast --reason 'Outage of 3 May'" }],
+      arguments: [accountArgument],
+      options: [
+        {
+          name: 'credits',
+          kind: 'text',
+          placeholder: 'n',
+          required: true,
+          summary: { en: 'credits to add, or with a minus to take', zh: '增加的点数，带负号则为扣除' },
+        },
+        {
+          name: 'pool',
+          kind: 'text',
+          placeholder: 'pool',
+          required: true,
+          summary: { en: 'fast or premium', zh: 'fast 或 premium' },
+        },
+        { name: 'reason', kind: 'text', placeholder: 'text', required: true, summary: { en: 'why', zh: '原因' } },
+        {
+          name: 'expires',
+          kind: 'text',
+          placeholder: 'when',
+          default: '365d',
+          summary: {
+            en: 'when added credits expire: a date, or a span such as 30d',
+            zh: '增加的点数何时过期：日期，或时长，例如 30d',
+          },
+        },
+      ],
+      load: async () => (await import('../commands/adjust.ts')).adjustCredits,
+    }),
+    defineCommand({
+      name: 'set-email',
+      summary: { en: 'change the address; both addresses receive an email', zh: '更换邮箱；新旧地址都会收到邮件' },
+      examples: [{ line: 'svc-gateway account set-email ann@example.com --email ann@example.org' }],
+      arguments: [accountArgument],
+      options: [{ ...email, summary: { en: 'the new email address', zh: '新的邮箱地址' } }],
+      load: async () => (await import('../commands/account.ts')).setEmail,
+    }),
+    defineCommand({
+      name: 'unlink-provider',
+      summary: {
+        en: 'let members of a sign-in provider link again, when its identities have changed',
+        zh: '登录提供方的身份标识变更后，让其会员重新关联',
+      },
+      examples: [{ line: 'svc-gateway account unlink-provider company --account ann@example.com' }],
+      arguments: [{ name: 'id', summary: { en: "the provider's id in the configuration", zh: '配置中提供方的 ID' } }],
+      options: [
+        accountOption,
+        {
+          name: 'all',
+          kind: 'flag',
+          summary: { en: 'all accounts that are linked to the provider', zh: '所有关联该提供方的账户' },
+        },
+      ],
+      load: async () => (await import('../commands/account.ts')).unlinkProvider,
+    }),
+    defineCommand({
+      name: 'disable',
+      summary: { en: 'refuse its requests until it is enabled', zh: '拒绝该账户的请求，直至重新启用' },
+      examples: [{ line: 'svc-gateway account disable ann@example.com' }],
+      arguments: [accountArgument],
+      load: async () => {
+        const { setStatus } = await import('../commands/account.ts')
+        return (id, options) => setStatus(id, 'disabled', options)
+      },
+    }),
+    defineCommand({
+      name: 'enable',
+      summary: { en: 'accept its requests again', zh: '重新接受该账户的请求' },
+      examples: [{ line: 'svc-gateway account enable ann@example.com' }],
+      arguments: [accountArgument],
+      load: async () => {
+        const { setStatus } = await import('../commands/account.ts')
+        return (id, options) => setStatus(id, 'active', options)
+      },
+    }),
+    defineCommand({
+      name: 'delete',
+      summary: { en: 'delete the personal data; the ledger stays', zh: '删除个人数据；账本保留' },
+      examples: [{ line: 'svc-gateway account delete ann@example.com --yes' }],
+      arguments: [accountArgument],
+      options: [{ name: 'yes', kind: 'flag', summary: { en: 'confirm the deletion', zh: '确认删除' } }],
+      load: async () => (await import('../commands/account.ts')).deleteAccount,
+    }),
+  ],
+}

@@ -136,7 +136,15 @@ export const capabilities: CommandHandler = (context) =>
     const result = await client.call('system.capabilities', {})
     const focus = new Set(result.focus)
     context.printResult(result, () =>
-      result.capabilities.map((method) => (focus.has(method) ? `${method}  (focus)` : method)).join('\n'),
+      drawTable(context, result.capabilities, [
+        { heading: context.localize({ en: 'method', zh: '方法' }), cell: (method) => method },
+        { heading: context.localize({ en: 'focus', zh: '焦点' }), cell: (method) => (focus.has(method) ? 'moves' : '') },
+        {
+          heading: context.localize({ en: 'what it does', zh: '作用' }),
+          // A host of an earlier version has no summaries.
+          cell: (method) => (result.summaries as typeof result.summaries | undefined)?.[method] ?? '',
+        },
+      ]),
     )
   })
 

@@ -20,9 +20,10 @@ import { createSystemMethods } from './methods/system.ts'
 import { createWorkspaceMethods } from './methods/workspace.ts'
 import { NotificationStore } from './notifications/notification-store.ts'
 import { Notifier } from './notifications/notifier.ts'
-import { methods } from './protocol/params.ts'
-import type { FocusMethod, Method, QuietMethod } from './protocol/protocol.ts'
-import { isFocusMethod, WorkbenchError } from './protocol/protocol.ts'
+import { methodNames } from './protocol/methods.ts'
+import type { FocusMethod, Method, QuietMethod } from './protocol/methods.ts'
+import { WorkbenchError } from './protocol/protocol.ts'
+import { isFocusMethod } from './protocol/methods.ts'
 import { serveRpc } from './server/rpc-server.ts'
 import type { Settings } from './settings.ts'
 import { SshConnections } from './ssh/connections.ts'
@@ -77,7 +78,7 @@ export async function startHost(settings: Settings, services: HostServices): Pro
         browser: bench.openPages()?.version ?? null,
         attach: engine.attachCommand,
       },
-      capabilities: methods,
+      capabilities: methodNames,
     }),
     handle: (method, params, call) => {
       if (stopping) throw new WorkbenchError('shutting_down', 'the workbench is stopping')

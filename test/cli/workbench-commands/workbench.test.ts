@@ -24,7 +24,8 @@ const cases: Readonly<Record<string, Case>> = {
   },
   tree: async (t, scene) => t.match((await scene.run(['tree'])).stdout, /^1\* ws_\w+ {2}home/),
   identify: async (t, scene) => t.match(await scene.result(t, ['identify']), { focused: { paneId: /^pn_/ }, caller: null }),
-  capabilities: async (t, scene) => t.match((await scene.run(['capabilities'])).stdout, /^pane\.focus {2}\(focus\)$/m),
+  capabilities: async (t, scene) =>
+    t.match((await scene.run(['capabilities'])).stdout, /^pane\.focus +moves +give it the focus$/m),
   rpc: async (t, scene) => {
     t.match(await scene.result(t, ['rpc', 'system.ping']), { pong: true })
     t.match(await scene.run(['rpc', 'no.such']), { code: 2 })

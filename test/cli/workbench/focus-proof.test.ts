@@ -7,9 +7,10 @@ import { writeFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import t from 'tap'
 import type { WorkbenchClient } from '../../../src/cli/workbench-commands/connection/workbench-client.ts'
-import type { FocusMethod, QuietMethod } from '../../../src/cli/workbench/protocol/protocol.ts'
-import { methods } from '../../../src/cli/workbench/protocol/params.ts'
-import { focusMethods, isFocusMethod, protocolRange } from '../../../src/cli/workbench/protocol/protocol.ts'
+import type { FocusMethod, QuietMethod } from '../../../src/cli/workbench/protocol/methods.ts'
+import { methodNames } from '../../../src/cli/workbench/protocol/methods.ts'
+import { protocolRange } from '../../../src/cli/workbench/protocol/protocol.ts'
+import { focusMethods, isFocusMethod } from '../../../src/cli/workbench/protocol/methods.ts'
 import { requireProgram } from '../../support/require-program.ts'
 import { startSshd } from '../../support/servers/sshd.ts'
 import type { TestWorkbench } from './support/test-workbench.ts'
@@ -157,7 +158,7 @@ const moving = {
   'browser.focus': ({ client, pageId }) => client.call('browser.focus', { pageId }),
 } as const satisfies Record<FocusMethod, Case>
 
-const quietMethods = methods.filter((method): method is QuietMethod => !isFocusMethod(method))
+const quietMethods = methodNames.filter((method): method is QuietMethod => !isFocusMethod(method))
 const terminalMethods = quietMethods.filter((method) => /^(?:system|workspace|pane|notification)\./.test(method))
 
 t.test('only focus methods move the focus, and each of them does', async (t) => {

@@ -6,10 +6,12 @@ import { dirname } from 'node:path'
 import type { CommandFailureDetails } from '../../failure.ts'
 import { CommandFailure } from '../../failure.ts'
 import type { ExitName } from '../../exit-code.ts'
-import type { ErrorCode, Method, WorkbenchEvent } from '../../workbench/protocol/protocol.ts'
+import type { ErrorCode, WorkbenchEvent } from '../../workbench/protocol/protocol.ts'
+import type { Method } from '../../workbench/protocol/methods.ts'
 import { protocolRange } from '../../workbench/protocol/protocol.ts'
-import type { Focus, Hello, Results } from '../../workbench/protocol/results.ts'
-import type { ParamsOf } from '../../workbench/protocol/params.ts'
+import type { ResultOf } from '../../workbench/protocol/methods.ts'
+import type { Focus, Hello } from '../../workbench/protocol/results.ts'
+import type { ParamsOf } from '../../workbench/protocol/methods.ts'
 import { parseJson } from '../../../system/parse-json.ts'
 
 interface ConnectOptions {
@@ -26,7 +28,7 @@ interface ConnectOptions {
 
 /** An authenticated connection. */
 export interface WorkbenchClient {
-  call<M extends Method>(method: M, params: ParamsOf<M>, timeoutMs?: number): Promise<Results[M]>
+  call<M extends Method>(method: M, params: ParamsOf<M>, timeoutMs?: number): Promise<ResultOf<M>>
   /** Calls a method without types: `svc rpc`. */
   callUntyped(method: string, params: unknown, timeoutMs?: number): Promise<unknown>
   onEvent(listener: (event: WorkbenchEvent) => void): void
@@ -115,8 +117,8 @@ class SocketClient implements WorkbenchClient {
       })
   }
 
-  call<M extends Method>(method: M, params: ParamsOf<M>, timeoutMs?: number): Promise<Results[M]> {
-    return this.callUntyped(method, params, timeoutMs) as Promise<Results[M]>
+  call<M extends Method>(method: M, params: ParamsOf<M>, timeoutMs?: number): Promise<ResultOf<M>> {
+    return this.callUntyped(method, params, timeoutMs) as Promise<ResultOf<M>>
   }
 
   callUntyped(method: string, params: unknown, timeoutMs = this.#timeoutMs): Promise<unknown> {

@@ -1,7 +1,8 @@
 /** Enforces at run time that only focus methods move the focus. The types enforce it too, and a test calls every method. */
 import type { FocusIntent, TerminalEngine } from './terminal-engine.ts'
-import type { FocusCause, Id, Method } from '../protocol/protocol.ts'
-import { isFocusMethod } from '../protocol/protocol.ts'
+import type { Id } from '../protocol/protocol.ts'
+import type { FocusCause, Method } from '../protocol/methods.ts'
+import { isFocusMethod } from '../protocol/methods.ts'
 import type { Focus } from '../protocol/results.ts'
 
 interface FocusGuardOptions {

@@ -1,5 +1,6 @@
 /** The port to the terminal engine: tmux, the memory of a test, or none with a hint what to install. */
-import type { Id, Method } from '../protocol/protocol.ts'
+import type { Id } from '../protocol/protocol.ts'
+import type { Method } from '../protocol/methods.ts'
 import type { Focus, Pane } from '../protocol/results.ts'
 
 /**

@@ -1,8 +1,10 @@
 /** The types of method handlers, derived from the protocol: a missing handler is a type error. */
 import type { FocusIntent } from '../engine/terminal-engine.ts'
-import type { ParamsOf } from '../protocol/params.ts'
-import type { EventName, FocusMethod, Id, Method } from '../protocol/protocol.ts'
-import type { Focus, Results } from '../protocol/results.ts'
+import type { ParamsOf } from '../protocol/methods.ts'
+import type { EventName, Id } from '../protocol/protocol.ts'
+import type { FocusMethod, Method } from '../protocol/methods.ts'
+import type { ResultOf } from '../protocol/methods.ts'
+import type { Focus } from '../protocol/results.ts'
 
 /** A request that has passed every check of the socket. */
 export interface Call<M extends Method> {
@@ -22,8 +24,8 @@ export interface Peer {
 
 /** A handler of a focus method receives the intent; other handlers have none and cannot move the focus. */
 type Handler<M extends Method> = M extends FocusMethod
-  ? (call: Call<M>, intent: FocusIntent) => Promise<Results[M]>
-  : (call: Call<M>) => Promise<Results[M]>
+  ? (call: Call<M>, intent: FocusIntent) => Promise<ResultOf<M>>
+  : (call: Call<M>) => Promise<ResultOf<M>>
 
 export type Handlers<M extends Method = Method> = { readonly [K in M]: Handler<K> }
 

@@ -1,8 +1,9 @@
 /** The methods `system.…`, `events.…` and `app.…`: the workbench itself and the client's connection. */
 import { runChecks } from '../doctor.ts'
 import type { Family, Handlers } from './handler.ts'
-import { methods } from '../protocol/params.ts'
-import { eventNames, focusMethods, protocolRange, WorkbenchError } from '../protocol/protocol.ts'
+import { methodNames, methods } from '../protocol/methods.ts'
+import { eventNames, protocolRange, WorkbenchError } from '../protocol/protocol.ts'
+import { focusMethods } from '../protocol/methods.ts'
 import type { Workbench } from '../workbench.ts'
 import { toWorkspace } from '../workbench.ts'
 
@@ -15,7 +16,12 @@ export function createSystemMethods(
   return {
     'system.identify': async ({ caller }) => ({ focused: await bench.engine.getFocus(), caller }),
 
-    'system.capabilities': async () => ({ protocol: protocolRange.max, capabilities: methods, focus: focusMethods }),
+    'system.capabilities': async () => ({
+      protocol: protocolRange.max,
+      capabilities: methodNames,
+      focus: focusMethods,
+      summaries: Object.fromEntries(methodNames.map((name) => [name, methods[name].summary])),
+    }),
 
     'system.tree': async () => {
       const pages = bench.openPages()?.list() ?? []

@@ -2,8 +2,6 @@
  * `svc.workbench.v1`: the protocol between the command line and the workbench host over the local socket.
  * JSON-RPC 2.0, one object per line. This file imports nothing, so that the command line starts quickly.
  */
-import type { Results } from './results.ts'
-
 export const protocolRange = { min: 1, max: 1 } as const
 
 /** Limits beyond which a peer is refused instead of served. */
@@ -22,32 +20,6 @@ export const limits = {
   /** The longest Unix socket path that every system supports (macOS: 104 with the closing zero). */
   socketPathBytes: 103,
 } as const
-
-/**
- * The only methods that may move the user's focus. Every other method leaves the focus alone, which a test checks for each
- * method by its name.
- */
-export const focusMethods = [
-  'workspace.focus',
-  'workspace.next',
-  'workspace.previous',
-  'workspace.last',
-  'pane.focus',
-  'pane.last',
-  'notification.open',
-  'notification.nextUnread',
-  'browser.focus',
-] as const satisfies readonly Method[]
-
-export type Method = keyof Results
-export type FocusMethod = (typeof focusMethods)[number]
-/** The methods that never move the focus. */
-export type QuietMethod = Exclude<Method, FocusMethod>
-
-/** Whether calling `method` may move the focus. */
-export function isFocusMethod(method: Method): method is FocusMethod {
-  return (focusMethods as readonly Method[]).includes(method)
-}
 
 /** Each stable error string with its JSON-RPC number; clients match on the string in `error.data.code`. */
 export const errorNumbers = {
@@ -130,9 +102,6 @@ export const eventNames = [
 ] as const
 
 export type EventName = (typeof eventNames)[number]
-
-/** The cause of a focus move: an audit trail for the focus rule. */
-export type FocusCause = { readonly kind: 'user' } | { readonly kind: 'method'; readonly method: Method; readonly requestId: Id }
 
 export interface WorkbenchEvent {
   readonly seq: number

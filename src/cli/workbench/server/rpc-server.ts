@@ -4,9 +4,10 @@ import type { Server, Socket } from 'node:net'
 import type { EventLog } from '../event-log.ts'
 import type { Peer } from '../methods/handler.ts'
 import { LineReader } from './line-reader.ts'
-import type { ParamsOf } from '../protocol/params.ts'
-import { paramSchemas } from '../protocol/params.ts'
-import type { EventName, Id, Method, RpcReply } from '../protocol/protocol.ts'
+import type { ParamsOf } from '../protocol/methods.ts'
+import { methods } from '../protocol/methods.ts'
+import type { EventName, Id, RpcReply } from '../protocol/protocol.ts'
+import type { Method } from '../protocol/methods.ts'
 import { errorNumbers, limits, protocolRange, WorkbenchError } from '../protocol/protocol.ts'
 import type { Focus, Hello } from '../protocol/results.ts'
 import { parseJson } from '../../../system/parse-json.ts'
@@ -267,11 +268,11 @@ function getRequestId(message: unknown): Id {
 }
 
 function isMethod(method: string): method is Method {
-  return Object.hasOwn(paramSchemas, method)
+  return Object.hasOwn(methods, method)
 }
 
 function validateParams<M extends Method>(method: M, value: unknown): ParamsOf<M> {
-  const outcome = paramSchemas[method].safeParse(value)
+  const outcome = methods[method].params.safeParse(value)
   if (outcome.success) return outcome.data as ParamsOf<M>
   const issues = outcome.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
   const [first] = issues

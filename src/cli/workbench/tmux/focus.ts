@@ -2,8 +2,9 @@
  * The only place that makes tmux display another window or pane. Each call requires the intent of a focus method; a
  * test reads the sources and fails when one of these command names appears anywhere else.
  */
-import type { FocusMethod } from '../protocol/protocol.ts'
-import { focusMethods, WorkbenchError } from '../protocol/protocol.ts'
+import type { FocusMethod } from '../protocol/methods.ts'
+import { WorkbenchError } from '../protocol/protocol.ts'
+import { focusMethods } from '../protocol/methods.ts'
 import type { Direction, FocusIntent } from '../engine/terminal-engine.ts'
 import type { ControlClient, TmuxCommand } from './control.ts'
 import { TmuxError } from './control.ts'

@@ -5,7 +5,7 @@ import t from 'tap'
 import { MemoryEngine } from '../../../../src/cli/workbench/engine/memory-engine.ts'
 import type { FocusIntent } from '../../../../src/cli/workbench/engine/terminal-engine.ts'
 import { FocusGuard } from '../../../../src/cli/workbench/engine/focus-guard.ts'
-import type { FocusCause, Method } from '../../../../src/cli/workbench/protocol/protocol.ts'
+import type { FocusCause, Method } from '../../../../src/cli/workbench/protocol/methods.ts'
 import type { Focus } from '../../../../src/cli/workbench/protocol/results.ts'
 
 interface Scene {

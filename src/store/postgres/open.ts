@@ -4,6 +4,7 @@ import type { ImageFiles } from '../../domain/image.ts'
 import type { Ledger } from '../../domain/billing/ledger.ts'
 import type { Store } from '../../domain/store.ts'
 import type { EmailQueue } from '../../mail/email-queue.ts'
+import type { Clock } from '../../system/clock.ts'
 import { MissingInstallationError, OperatorError } from '../../system/operator-error.ts'
 import type { Database } from '../database.ts'
 import { isUpToDate, migrate } from '../migrations/migrate.ts'
@@ -35,7 +36,7 @@ export interface PostgresOptions {
   /** `id` must be new for every start. */
   readonly process: { readonly id: string; readonly version: string; readonly config?: ConfigFingerprint }
   /** `monotonicMs` never goes back. */
-  readonly clock: { now(): number; monotonicMs(): number }
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'every'>
   /** `node` (default): serves and registers a lease. `command`: works beside the nodes. */
   readonly role?: 'node' | 'command'
   /** Creates the writing part of the ledger. */
@@ -59,7 +60,7 @@ export interface LedgerDeps {
   readonly database: Database
   /** Identifies this node's holds and finds dead nodes. */
   readonly nodeLease: NodeLease
-  readonly clock: PostgresOptions['clock']
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
 }
 
 /** The ledger without its reads. Closing it first completes the operations submitted before. */

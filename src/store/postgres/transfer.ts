@@ -11,13 +11,14 @@ import { readCommitted, Connections } from './connection/connections.ts'
 import { openInstallation } from './cluster/installation.ts'
 import { LedgerQueueConnection } from './ledger/ledger-queue-connection.ts'
 import { prepareDatabase, describeError } from './open.ts'
+import type { PostgresOptions } from './open.ts'
 import { runMaintenanceTask } from './maintenance/maintenance-tasks.ts'
 
 export interface PostgresTransferOptions {
   readonly url: string
   /** The installation's secret, if it is not stored in the database. */
   readonly secret: Buffer | null
-  readonly clock: { now(): number; monotonicMs(): number }
+  readonly clock: PostgresOptions['clock']
   /** How long to look for a server that accepts writes. */
   readonly timeoutMs?: number
 }

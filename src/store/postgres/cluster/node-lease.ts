@@ -3,8 +3,7 @@
  * wall clocks may be wrong, and a session's advisory lock would vanish with its server, so that every node would look dead after
  * a failover.
  */
-import { systemClock } from '../../../system/clock.ts'
-import type { Timer } from '../../../system/clock.ts'
+import type { Clock, Timer } from '../../../system/clock.ts'
 import type { ConfigFingerprint } from '../../../domain/config-fingerprint.ts'
 import { findDifferingSections } from '../../../domain/config-fingerprint.ts'
 import { readCommitted } from '../connection/connections.ts'
@@ -38,8 +37,7 @@ export interface NodeLeaseOptions {
   readonly name: string
   readonly version: string
   readonly config?: ConfigFingerprint
-  /** `monotonicMs` never goes back. */
-  readonly clock: { now(): number; monotonicMs(): number }
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'every'>
   /** Receives the new id after the old one expired. */
   readonly onNewId?: (id: number) => void
   /** Receives the sections in which other nodes' configurations differ from this one's, on each change; none: they agree. */
@@ -113,7 +111,7 @@ export class RenewedNodeLease {
   static async register(options: NodeLeaseOptions): Promise<RenewedNodeLease> {
     const lease = new RenewedNodeLease(options)
     await lease.#register()
-    lease.#timer = systemClock.every(renewIntervalMs, () => void lease.renew()).unref()
+    lease.#timer = options.clock.every(renewIntervalMs, () => void lease.renew()).unref()
     return lease
   }
 

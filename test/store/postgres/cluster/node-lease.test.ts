@@ -7,6 +7,7 @@ import { JobLeases } from '../../../../src/store/postgres/cluster/job-leases.ts'
 import { openLedger } from '../../../../src/store/postgres/open-ledger.ts'
 import type { NodeLeaseOptions } from '../../../../src/store/postgres/cluster/node-lease.ts'
 import { leaseMs, RenewedNodeLease, renewIntervalMs } from '../../../../src/store/postgres/cluster/node-lease.ts'
+import { createClock } from '../../../../src/system/clock.ts'
 import { providePostgres } from '../../../support/servers/postgres.ts'
 import { addAccount, reserveHold } from '../../contract/store-contract.ts'
 import { createTestSchema, openTestStore } from '../test-store.ts'
@@ -20,7 +21,7 @@ if (postgres !== undefined) {
     await client.connect()
     const connections = new Connections({ url, max: 3, timeoutMs: 50 })
     let ticks = 0
-    const clock = { now: () => Date.now(), monotonicMs: () => ticks }
+    const clock = createClock({ monotonicMs: () => ticks })
     t.teardown(async () => {
       await client.end()
       await connections.close()
@@ -113,7 +114,7 @@ if (postgres !== undefined) {
 
   t.test('ends the lease at once on release, and measures the clock difference to the database', async (t) => {
     const { register, countAlive } = await ground(t)
-    const node = await register('node', { clock: { now: () => Date.now() + 60_000, monotonicMs: () => 0 } })
+    const node = await register('node', { clock: createClock({ now: () => Date.now() + 60_000, monotonicMs: () => 0 }) })
     t.ok(Math.abs(node.clockAheadMs - 60_000) < 2_000, `${node.clockAheadMs}`)
     await node.release()
     t.equal(node.isAlive, false)

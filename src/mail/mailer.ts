@@ -31,6 +31,8 @@ interface MailerOptions {
   readonly queue: EmailQueue
   /** How long the server may take for each command. */
   readonly commandTimeoutMs?: number
+  /** How emails of the queue are sent; by default as `smtp` says. */
+  readonly transport?: EmailTransport
 }
 
 /**
@@ -64,13 +66,14 @@ export class Mailer {
 
   constructor(options: MailerOptions) {
     this.#options = options
-    const { smtp, queue, log, clock, commandTimeoutMs } = options
+    const { smtp, queue, log, clock, commandTimeoutMs, transport } = options
     this.#throttledLog = new ThrottledLog(log, clock)
     const maxConnections = maxWorkers.any + maxWorkers.memberCodes
     this.#transport =
-      smtp === null
+      transport ??
+      (smtp === null
         ? createFolderTransport(options)
-        : createSmtpTransport(smtp, { maxConnections, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) })
+        : createSmtpTransport(smtp, { maxConnections, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) }))
     if (smtp === null) log.info({ outbox: options.outbox }, 'no SMTP server is configured: emails are written to files')
     this.#queue = queue
     queue.start({ onDue: () => this.#startWorker(), onExpired: (count) => this.#recordExpired(count) })

@@ -124,13 +124,18 @@ export async function openWorkerRuntime(
   }
 }
 
-interface RunningWork extends Pick<CreatedServices, 'bodyScheduler' | 'clock'> {
-  readonly apps: ReadonlySet<ConfiguredApp>
+interface RunningWork extends Pick<CreatedServices, 'clock'> {
+  readonly bodyScheduler: Pick<CreatedServices['bodyScheduler'], 'abortAll'>
+  readonly apps: ReadonlySet<{
+    readonly services: Pick<CreatedServices, 'bodyDiscarder' | 'bodyParser'>
+    readonly forwarder: Pick<ConfiguredApp['forwarder'], 'abortAll'>
+  }>
   readonly countRunningTurns: () => number
 }
 
-async function drain(
-  listener: Listener,
+/** Lets running turns finish within `drainMs`, and ends the rest with an error and a refund. Resolves when none runs. */
+export async function drain(
+  listener: Pick<Listener, 'beginShutdownNotice' | 'close' | 'destroyAfterGrace'>,
   { apps, bodyScheduler, clock, countRunningTurns }: RunningWork,
   { drainMs, noticeMs }: { readonly drainMs: number; readonly noticeMs: number },
 ): Promise<void> {

@@ -17,6 +17,7 @@ import { PluginChain } from '../../src/exchange/plugin-chain.ts'
 import { parseChatRequest } from '../../src/exchange/request/chat-request.ts'
 import { createLog } from '../../src/observability/log.ts'
 import { Telemetry } from '../../src/observability/telemetry.ts'
+import { BackgroundJobs } from '../../src/server/background-jobs.ts'
 import { createServices } from '../../src/server/create-services.ts'
 import type { CreatedServices } from '../../src/server/create-services.ts'
 import { createReadQuery } from '../../src/store/sqlite/connection/statement-cache.ts'
@@ -76,6 +77,12 @@ export interface SentTurn {
   endedMs: number
 }
 
+export interface SimulatedAccount {
+  readonly id: string
+  readonly token: string
+  readonly keyId: string
+}
+
 interface TurnOptions {
   readonly stream?: boolean
   readonly paceMs?: Pace
@@ -96,6 +103,7 @@ export class SimulatedGateway {
   readonly #db: Sqlite.Database
   readonly #folder: string
   readonly #close: () => Promise<void>
+  #jobs: BackgroundJobs | undefined
   #turnCount = 0
 
   private constructor(
@@ -189,8 +197,17 @@ export class SimulatedGateway {
     return new SimulatedGateway({ clock, services, forwarder, upstream, writer, journal }, own as OwnParts)
   }
 
+  /** Runs the periodic jobs, as a server does. */
+  startJobs(): void {
+    this.#jobs = new BackgroundJobs(this.services)
+  }
+
   /** Returns the token of a new member. */
   async createMember(plan = 'max'): Promise<string> {
+    return (await this.createAccount(plan)).token
+  }
+
+  async createAccount(plan = 'max'): Promise<SimulatedAccount> {
     const { store, ids, clock, membership } = this.services
     const [at, id] = [clock.now(), ids.next('acc_', clock.now())]
     await store.accounts.create({
@@ -203,7 +220,7 @@ export class SimulatedGateway {
     })
     const key = await membership.apiKeys.createUnaudited(id, 'test', null)
     if (key === undefined) throw new Error('no key')
-    return key.token
+    return { id, token: key.token, keyId: key.key.id }
   }
 
   /** Begins a turn. */
@@ -263,6 +280,7 @@ export class SimulatedGateway {
   }
 
   async close(): Promise<void> {
+    await this.#jobs?.close()
     await this.#close()
     this.#db.close()
     rmSync(this.#folder, { recursive: true, force: true })

@@ -3,6 +3,8 @@
  * machine stands still and its wall clock is set. One seed is one history; what must always be true is checked during and after it.
  */
 import { formatDuration } from '../../src/system/duration.ts'
+import { createRandom } from './random.ts'
+import type { Random } from './random.ts'
 import { SimulatedGateway } from './simulated-gateway.ts'
 import type { SentTurn } from './simulated-gateway.ts'
 import { answer, data, done, end, finish, rejection, reset, streamHead, usage, wait, word } from './simulated-upstream.ts'
@@ -49,26 +51,6 @@ export async function runHistory(seed: number): Promise<History> {
   }
   return history
 }
-
-/** Numbers that follow from a seed (mulberry32). */
-function createRandom(seed: number) {
-  let state = seed >>> 0
-  const number = (): number => {
-    state = (state + 0x6d_2b_79_f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  return {
-    number,
-    /** From 0 to below `end`. */
-    below: (end: number): number => Math.floor(number() * end),
-    isOne: (share: number): boolean => number() < share,
-    choose: <T>(items: readonly T[]): T => items[Math.floor(number() * items.length)] as T,
-  }
-}
-
-type Random = ReturnType<typeof createRandom>
 
 class Recorder implements History {
   readonly events: string[] = []

@@ -12,7 +12,7 @@ t.test('answers the next turn at once while 400 streams are open on the shipped 
   const g = await startGateway(t, { metrics })
   t.ok((g.config.upstreams['main']?.connections ?? 0) >= 10_000, 'the shipped configuration has places for 10 000')
   const { token } = await g.createMember()
-  g.demo.script(() => ({ tokens: 1, hang: { afterEvents: 1 } }))
+  g.demo.script(() => ({ tokens: 1, hang: { afterEvents: 2 } }))
   const held = new AbortController()
   const streams = Array.from({ length: 400 }, () => g.chat(token, { stream: true }, { signal: held.signal }))
   // Kept in a variable: fetch cancels a response that is garbage collected.
@@ -32,7 +32,7 @@ t.test('answers the next turn at once while 400 streams are open on the shipped 
 t.test('bounds the queue at a full upstream in length and time, and refunds refused turns', async (t) => {
   const g = await startGateway(t, { metrics, upstreams: { main: { connections: 1, maxPending: 1, maxPendingMs: 400 } } })
   const { token, id } = await g.createMember()
-  g.demo.script(() => ({ tokens: 1, hang: { afterEvents: 1 } }))
+  g.demo.script(() => ({ tokens: 1, hang: { afterEvents: 2 } }))
   const held = new AbortController()
   const gate = g.services.upstreams.get('main')?.limiter
   const stream = await g.chat(token, { stream: true }, { signal: held.signal })
@@ -61,7 +61,7 @@ t.test('bounds the queue at a full upstream in length and time, and refunds refu
 t.test('a client that leaves the queue takes no slot and pays nothing', async (t) => {
   const g = await startGateway(t, { upstreams: { main: { connections: 1 } } })
   const { token } = await g.createMember()
-  g.demo.script(() => ({ tokens: 1, hang: { afterEvents: 1 } }))
+  g.demo.script(() => ({ tokens: 1, hang: { afterEvents: 2 } }))
   const held = new AbortController()
   const gate = g.services.upstreams.get('main')?.limiter
   const stream = await g.chat(token, { stream: true }, { signal: held.signal })
@@ -93,7 +93,7 @@ t.test('skips a full target for one with a free slot', async (t) => {
     products: { 'svc-2.1': { targets } },
   })
   const { token } = await g.createMember()
-  first.script(() => ({ tokens: 1, hang: { afterEvents: 1 } }))
+  first.script(() => ({ tokens: 1, hang: { afterEvents: 2 } }))
   const held = new AbortController()
   const stream = await g.chat(token, { stream: true }, { signal: held.signal })
   t.equal((await g.chat(token)).status, 200)

@@ -14,6 +14,8 @@ const cluster = await startPostgresServer(t, createTestSchema, { durable: true }
 
 if (cluster !== undefined) {
   const clock = createClock({})
+  /** For a database that shares a busy machine. */
+  const timeoutMs = 60_000
   const connected = async (t: Test, url: string): Promise<Client> => {
     const client = new Client({ connectionString: url })
     await client.connect()
@@ -45,17 +47,23 @@ if (cluster !== undefined) {
       hasRoom: true,
       nodes: [],
     })
-    t.ok(condition.roundTripMs > 0 && condition.roundTripMs < 1_000, `${condition.roundTripMs} ms`)
-    t.ok(Math.abs(condition.clockAheadMs) < 1_000, `${condition.clockAheadMs} ms`)
-    t.ok(
-      Math.abs((await fetchDatabaseStatus(url, createClock({ now: () => Date.now() + 60_000 }))).clockAheadMs - 60_000) < 1_000,
-    )
+    const ahead = await fetchDatabaseStatus(url, createClock({ now: () => Date.now() + 60_000 }))
+    for (const [{ clockAheadMs, roundTripMs }, expectedMs] of [
+      [condition, 0],
+      [ahead, 60_000],
+    ] as const) {
+      t.ok(roundTripMs > 0)
+      // The database has read its clock at some moment of the round trip.
+      t.ok(Math.abs(clockAheadMs - expectedMs) <= roundTripMs + 10, `${clockAheadMs} ms, read in ${roundTripMs} ms`)
+    }
   })
 
   t.test('counts living nodes by version, on a node’s own connections', async (t) => {
     const url = await cluster.createDatabase(t)
     const [first] = await Promise.all(
-      ['1.0.0', '1.0.0', '1.1.0'].map((version, nth) => openTestStore(t, url, { process: { id: `node-${nth}`, version } })),
+      ['1.0.0', '1.0.0', '1.1.0'].map((version, nth) =>
+        openTestStore(t, url, { process: { id: `node-${nth}`, version }, timeoutMs }),
+      ),
     )
     t.same((await first?.cluster?.readDatabaseStatus())?.nodes, [
       { version: '1.0.0', count: 2 },
@@ -74,7 +82,7 @@ if (cluster !== undefined) {
   t.test('groups living nodes by their configuration', async (t) => {
     const url = await cluster.createDatabase(t)
     for (const [nth, plans] of ['a', 'b', 'b'].entries())
-      await openTestStore(t, url, { process: { id: `node-${nth}`, version: '1.0.0', config: { plans } } })
+      await openTestStore(t, url, { process: { id: `node-${nth}`, version: '1.0.0', config: { plans } }, timeoutMs })
     t.same((await fetchDatabaseStatus(url, clock)).configurations, [
       { fingerprint: { plans: 'b' }, count: 2 },
       { fingerprint: { plans: 'a' }, count: 1 },

@@ -45,7 +45,7 @@ if (postgres !== undefined) {
     await client.connect()
     t.teardown(() => client.end())
     const queueOf = (t: Test, lines: string[], key: Buffer = secret) => {
-      const connections = new Connections({ url, max: 3, timeoutMs: 50 })
+      const connections = new Connections({ url, max: 3, timeoutMs: 30_000 })
       let closed: Promise<void> | undefined
       const vanish = () => (closed ??= connections.close())
       t.teardown(vanish)

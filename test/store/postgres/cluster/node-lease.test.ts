@@ -19,7 +19,7 @@ if (postgres !== undefined) {
     const url = await postgres.createDatabase(t)
     const client = new Client({ connectionString: url })
     await client.connect()
-    const connections = new Connections({ url, max: 3, timeoutMs: 50 })
+    const connections = new Connections({ url, max: 3, timeoutMs: 30_000 })
     let ticks = 0
     const clock = createClock({ monotonicMs: () => ticks })
     t.teardown(async () => {

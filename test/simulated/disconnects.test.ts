@@ -66,3 +66,31 @@ t.test('a client that disconnects while its turn waits for an upstream connectio
   t.equal(gateway.upstream.calls.length, 1)
   await gateway.clock.run(30_000)
 })
+
+t.test('a client that disconnects from a whole answer that the upstream holds back is charged for all of it', async (t) => {
+  const { gateway, token } = await openTurns(t, answer(50, { firstMs: 9_000 }))
+  // The first turn's answer must not make the next ones cheaper.
+  for (const leaveMs of [500, 4_500, 8_500, 500]) {
+    const turn = gateway.send(token, { stream: false })
+    await gateway.clock.run(leaveMs)
+    turn.client.disconnect()
+    await gateway.clock.run(10_000)
+    t.match(describeTurn(gateway, turn), /^aborted after 90\d{2} ms: null, settled$/)
+    t.equal(gateway.readTurn(turn)?.outputTokens, 50)
+  }
+})
+
+t.test('a client that disconnects from a whole answer that grows is charged for what was produced by then', async (t) => {
+  const { gateway, token } = await openTurns(t, answer(100, { betweenMs: 100 }))
+  for (const leaveMs of [500, 5_000, 9_500]) {
+    const turn = gateway.send(token, { stream: false })
+    await gateway.clock.run(leaveMs)
+    turn.client.disconnect()
+    await gateway.clock.run(100)
+    t.equal(gateway.forwarder.running, 0, 'the upstream is told at once')
+    await gateway.clock.run(20_000)
+    const { state, outputTokens = 0 } = gateway.readTurn(turn) ?? {}
+    t.equal(state, 'settled')
+    t.ok(Math.abs(outputTokens - leaveMs / 100) <= 2, `${outputTokens} tokens after ${leaveMs} ms`)
+  }
+})

@@ -83,6 +83,8 @@ export interface SimulatedAccount {
   readonly keyId: string
 }
 
+type RecordedTurn = Pick<Turn, 'state' | 'credits' | 'outputTokens'>
+
 interface TurnOptions {
   readonly stream?: boolean
   readonly paceMs?: Pace
@@ -260,9 +262,9 @@ export class SimulatedGateway {
   }
 
   /** What the ledger has of a turn. */
-  readTurn({ id }: Pick<SentTurn, 'id'>): Pick<Turn, 'state' | 'credits'> | undefined {
+  readTurn({ id }: Pick<SentTurn, 'id'>): RecordedTurn | undefined {
     return this.#db
-      .prepare<[string], Pick<Turn, 'state' | 'credits'>>('select state, credits from turn where request_id = ?')
+      .prepare<[string], RecordedTurn>('select state, credits, output_tokens as outputTokens from turn where request_id = ?')
       .get(id)
   }
 

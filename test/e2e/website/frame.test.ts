@@ -1,7 +1,7 @@
 /** What every page has: the account menu, the reader's colours, and a language switch that keeps the place. */
 import t from 'tap'
 import { openBrowserSession, openChromium } from '../../support/website/chromium.ts'
-import { startGateway } from '../../support/gateway/test-gateway.ts'
+import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import { openSignedIn, pressSignOut } from '../../support/website/sign-in.ts'
 
 const readBackground = 'getComputedStyle(document.body).backgroundColor'
@@ -72,14 +72,14 @@ if (browser !== undefined) {
     await page.locator('.top').getByRole('link', { name: '中文' }).click()
     await page.getByRole('heading', { name: '错误', level: 1 }).waitFor()
     t.match(page.url(), /\/docs\/errors#conflict$/)
-    // It waits, because the page scrolls smoothly.
-    await page.locator('#conflict').click({ trial: true })
-    t.ok(Number(await page.evaluate('scrollY')) > 500, 'at the anchor')
+    // The page scrolls smoothly.
+    await waitUntil(async () => Number(await page.evaluate('scrollY')) > 500, 'the page to be at the anchor')
     await page.goto('/')
     await page.evaluate("scrollTo({ top: document.documentElement.scrollHeight / 2, behavior: 'instant' })")
     await page.locator('.top').getByRole('link', { name: 'English' }).click()
     await page.getByRole('heading', { name: 'One key for every model you use.' }).waitFor()
-    t.ok(Number(await page.evaluate('scrollY / document.documentElement.scrollHeight')) > 0.3, 'about as far down as before')
+    const readShare = async () => Number(await page.evaluate('scrollY / document.documentElement.scrollHeight'))
+    await waitUntil(async () => (await readShare()) > 0.3, 'the page to be about as far down as before')
     await context.close()
   })
 

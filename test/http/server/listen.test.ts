@@ -96,7 +96,7 @@ t.test('serves well-formed requests of every legal shape', async (t) => {
     ['absolute form', `GET ${g.url}/healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`, [200]],
     ['HTTP/1.0', `GET /healthz HTTP/1.0\r\nHost: ${host}\r\n\r\n`, [200]],
   ] as const) {
-    t.same((await sendRaw(g.url, bytes, { quietMs: 400 })).statuses, statuses, name)
+    t.same((await sendRaw(g.url, bytes, { answers: statuses.length })).statuses, statuses, name)
   }
 })
 
@@ -143,7 +143,7 @@ t.test('refuses malformed requests with the envelope and never forwards them', a
   ]
   const calls = await upstreamCalls(async () => {
     for (const [name, bytes, status = 400] of cases) {
-      const { statuses, text, closed } = await sendRaw(g.url, bytes)
+      const { statuses, text, closed } = await sendRaw(g.url, bytes, { answers: Infinity })
       t.equal(statuses[0], status, `${name}: ${text.slice(0, 60)}`)
       t.match(text, /"ok":false.*"code":"invalid_request"/, `${name}: the envelope`)
       t.ok(closed, `${name}: the connection ends`)

@@ -37,6 +37,8 @@ export async function startTraefik(
     'tls: { certResolver: letsencrypt }': 'tls: {}',
     'http://node-1:8787': `http://${nodes[0]}`,
     'http://node-2:8787': `http://${nodes[1]}`,
+    // The machine of the tests may be busy for longer: one check that fails takes the only node out.
+    'unhealthyInterval: 500ms, timeout: 5s': 'unhealthyInterval: 500ms, timeout: 60s',
   })
   const certificates = `tls:\n  certificates:\n    - { certFile: ${certificate.certFile}, keyFile: ${certificate.keyFile} }\n`
   writeFileSync(join(folder, 'traefik.yaml'), edit(`${main}global: { checkNewVersion: false, sendAnonymousUsage: false }\n`))

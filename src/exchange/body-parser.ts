@@ -57,7 +57,7 @@ export interface AnalyzedChat extends ChatRequest {
 }
 
 /** A chat request translated from another API format, and what the answer needs. */
-export interface TranslatedChat extends Omit<TranslatedRequest<unknown>, 'chat' | 'hostedSearch'> {
+export interface TranslatedChat extends Omit<TranslatedRequest<unknown>, 'chat' | 'hostedSearch' | 'native'> {
   readonly chat: ChatRequest
   /** The model as the client names it, which may be an alias of the product in `chat`. */
   readonly requestedModel: string

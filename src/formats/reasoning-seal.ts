@@ -18,6 +18,11 @@ export function deriveSealKey(secret: Buffer): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, '', 'sealed reasoning', 32))
 }
 
+/** Whether it is a container of this service, also one that cannot be opened. */
+export function isSealed(container: string): boolean {
+  return container.startsWith(prefix)
+}
+
 export class ReasoningSeal {
   readonly #key: Uint8Array
   readonly #account: Buffer
@@ -40,7 +45,7 @@ export class ReasoningSeal {
 
   /** Null for a container that is foreign, damaged, or another account's. */
   unseal(container: string): string | null {
-    if (!container.startsWith(prefix) || container.length > maxContainerLength) return null
+    if (!isSealed(container) || container.length > maxContainerLength) return null
     const bytes = Buffer.from(container.slice(prefix.length), 'base64url')
     if (bytes.length < nonceBytes + tagBytes) return null
     try {

@@ -4,7 +4,7 @@ import type { BodyTranslator, TranslatedChat, TranslatorSettings } from '../exch
 import { parseBody, toChatRequest } from '../exchange/request/chat-request.ts'
 import { fitsInHeader, maxNamesInHeader } from '../exchange/request/field-policy.ts'
 import { findApiFormat } from './api-formats.ts'
-import { ReasoningSeal } from './reasoning-seal.ts'
+import { isSealed, ReasoningSeal } from './reasoning-seal.ts'
 
 interface TranslationContext {
   /** The account whose sealed reasoning is opened. */
@@ -25,17 +25,18 @@ export function translateRequest(
   const requestedModel = typeof body['model'] === 'string' ? body['model'] : ''
   const model = resolveModel(requestedModel, format.name, settings)
   const seal = new ReasoningSeal(settings.sealKey, account)
-  const { chat, state, ignored, hostedSearch, sessionMark } = format.toChat(
+  const { chat, state, ignored, hostedSearch, native, sessionMark } = format.toChat(
     model === requestedModel ? body : { ...body, model },
     {
       unseal: (container) => seal.unseal(container),
+      isSealed,
       keepsAnthropicFields: settings.keepsAnthropicFields === true,
       keepsResponsesFields: settings.keepsResponsesFields === true,
       hostsSearch,
     },
   )
   return {
-    chat: toChatRequest(chat, { bytes: raw.length, format: format.name, hostedSearch }),
+    chat: toChatRequest(chat, { bytes: raw.length, format: format.name, hostedSearch, native }),
     state,
     ignored: ignored.filter(fitsInHeader).slice(0, maxNamesInHeader),
     requestedModel,

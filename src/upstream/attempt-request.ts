@@ -22,6 +22,7 @@ export function createAttemptRequest({ x, candidate, upstream, requestMode }: At
     [requestIdHeader]: x.id,
     ...(traceparent === undefined ? {} : { traceparent }),
     ...upstream.headers,
+    ...(isTranslated ? format.toHeaders?.(chat, x.inbound.headers, upstream.headers) : {}),
   }
   if (typeof body !== 'string') headers['content-length'] = String(body.bytes)
   return {

@@ -3,7 +3,7 @@ import { encodeChatParts } from '../codecs/chat/request/chat-parts.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { plainChatTarget } from '../exchange/request/form/request-form.ts'
 import type { TargetFacts } from '../exchange/request/form/request-form.ts'
-import { toFormMessages } from '../exchange/request/form/target-request.ts'
+import { findNativeParts, toFormMessages } from '../exchange/request/form/target-request.ts'
 import type { PartsEncoder } from '../exchange/request/form/target-request.ts'
 import { anthropicFormat } from './anthropic/anthropic-format.ts'
 import { geminiFormat } from './gemini-format.ts'
@@ -12,6 +12,8 @@ import type { Upstreams } from './target/upstreams.ts'
 
 export const prepareParts: PartsEncoder = (chat, form) => {
   if (form.api === 'chat') return encodeChatParts(chat, form)
+  const native = findNativeParts(chat, form)
+  if (native !== null) return native
   const { messages, dropped } = toFormMessages(chat, form)
   const { fields, facts } = formats[form.api].prepareParts({
     ...chat.body,

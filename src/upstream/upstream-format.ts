@@ -3,6 +3,7 @@
  * sent, and the answer is decoded to events before anything reads it.
  */
 import type { AnswerDecoder } from '../codecs/answer-decoder.ts'
+import type { Inbound } from '../exchange/exchange.ts'
 import type { PreparedParts } from '../exchange/request/prepared-parts.ts'
 
 /** The path of chat completions, which an upstream of another format replaces by its own. */
@@ -26,6 +27,14 @@ export interface UpstreamFormat {
    * @throws GatewayError `invalid_request`, naming a field that the format has no place for and that changes the answer
    */
   toRequest(chat: JsonFields): Record<string, unknown>
+  /** Headers for this body: those of the API that its client has sent and that this request needs. */
+  toHeaders?(
+    chat: JsonFields,
+    sent: Inbound['headers'],
+    configured: Readonly<Record<string, string>>,
+  ): Readonly<Record<string, string>>
+  /** Whether the rejection is about what a client of this API sends and a translated request does not have. `text` is the upstream's own. */
+  isNativeRejected?(text: string): boolean
   /**
    * Fields of the chat completion to leave out, because their counterpart was rejected; null if the rejection is about none of them. `text`
    * is the upstream's own.

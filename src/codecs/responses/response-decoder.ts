@@ -5,6 +5,7 @@ import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { AnswerTooLargeError } from '../answer-bounds.ts'
 import type { AnswerDecoder, DecodedEvent } from '../answer-decoder.ts'
 import { CallIds } from '../shared/call-ids.ts'
+import { toFunctionName } from '../shared/tool-names.ts'
 import { toText } from '../shared/to-text.ts'
 import {
   joinLogprobs,
@@ -95,13 +96,14 @@ export class ResponseDecoder implements AnswerDecoder {
   #startItem(index: unknown, item: unknown): readonly AnswerEvent[] {
     if (!isRecord(item) || this.#items.has(index)) return []
     if (this.#items.size >= maxItems) throw new AnswerTooLargeError('too many items')
-    const { type, call_id: callId, id: itemId, name } = item
+    const { type, call_id: callId, id: itemId } = item
     const isCustom = type === 'custom_tool_call'
-    const call = isCustom || type === 'function_call' ? this.#calls++ : null
+    const isSearch = type === 'tool_search_call' && item['execution'] !== 'server'
+    const call = isCustom || isSearch || type === 'function_call' ? this.#calls++ : null
     this.#items.set(index, { call, isCustom, hasText: false, isDone: false })
     if (call === null) return []
     const id = this.#ids.add(toText(callId ?? itemId))
-    return [toCallEvent({ index: call, id, name: toText(name), arguments: '' }, isCustom)]
+    return [toCallEvent({ index: call, id, name: isSearch ? 'tool_search' : readName(item), arguments: '' }, isCustom)]
   }
 
   #addText(index: unknown, delta: unknown, logprobs: unknown): readonly AnswerEvent[] {
@@ -164,6 +166,8 @@ export class ResponseDecoder implements AnswerDecoder {
         return this.#addArguments(index, item['arguments'])
       case 'custom_tool_call':
         return this.#addArguments(index, item['input'])
+      case 'tool_search_call':
+        return this.#addArguments(index, JSON.stringify(item['arguments'] ?? {}))
       default:
         return []
     }
@@ -195,6 +199,11 @@ export class ResponseDecoder implements AnswerDecoder {
     const usage = toChatUsage(response['usage'])
     return usage === null ? events : [...events, { kind: 'usage', usage }]
   }
+}
+
+/** The name of the function that stands for a tool, which a namespace may have. */
+function readName({ name, namespace }: JsonObject): string {
+  return typeof namespace === 'string' && namespace !== '' ? toFunctionName({ name: toText(name), namespace }) : toText(name)
 }
 
 /** Free text does not show its end, as JSON does. A text that was cut stays open, so that no client takes it for the whole. */

@@ -7,6 +7,7 @@ import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import type { ApiFormatName } from './api-format-name.ts'
 import type { FailedExchange, Reply } from '../exchange.ts'
 import type { HostedSearchOptions } from '../hosted-search.ts'
+import type { NativeRequest } from '../request/form/native-request.ts'
 
 export type { ApiFormatName } from './api-format-name.ts'
 export type { FailedExchange } from '../exchange.ts'
@@ -35,6 +36,8 @@ export interface ApiFormat<State = unknown> {
 export interface RequestContext {
   /** Opens a container that `AnswerContext.seal` made; null if it is not ours, for another account, or damaged. */
   unseal(container: string): string | null
+  /** Whether it is a container of this service, which no upstream can read. */
+  isSealed?: ((container: string) => boolean) | undefined
   /** Whether any upstream has Anthropic's API, so that its private fields are kept (`request/anthropic-fields.ts`). */
   readonly keepsAnthropicFields?: boolean
   /** Whether any upstream has the Responses API, so that its private fields are kept (`request/responses-fields.ts`). */
@@ -52,6 +55,8 @@ export interface TranslatedRequest<State> {
   readonly ignored: readonly string[]
   /** Set if the chat has a function `web_search` that the service runs; `src/exchange/hosted-search.ts` has the chunks of its steps. */
   readonly hostedSearch?: HostedSearchOptions | undefined
+  /** The request as targets of the same API receive it; undefined where it needs a repair, or the service runs one of its tools. */
+  readonly native?: NativeRequest | undefined
   /** The id of the client's session, from a field that a chat completion does not have. */
   readonly sessionMark?: string | undefined
 }

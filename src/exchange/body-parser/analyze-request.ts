@@ -108,10 +108,10 @@ export function analyzeRequest(
     fields,
     prepared,
     count: countPrompt(chat),
-    hash: hashBody(Buffer.from(memory, 0, bodyBytes), format),
+    hash: hashBody(Buffer.from(memory, 0, bodyBytes), chat),
     hasImages: hasImages(chat),
     mediaAddresses: findMediaAddresses(chat),
-    violations: findFieldViolations(chat.body),
+    violations: findFieldViolations(chat),
     lastUser: stripImages(getLastUserMessage(chat)),
     opening: getConversationOpening(chat),
   }

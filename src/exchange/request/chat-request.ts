@@ -6,6 +6,8 @@ import { JsonBoundsError, maxJsonDepth, parseJson } from '../../system/parse-jso
 import type { ApiFormatName } from '../api-format/api-format-name.ts'
 import type { HostedSearchOptions } from '../hosted-search.ts'
 import { checkMetadata } from './metadata-bounds.ts'
+import { findNativeExtra, setNativeRequest } from './form/native-request.ts'
+import type { NativeRequest } from './form/native-request.ts'
 import { getAnalysis } from './request-analysis.ts'
 import { checkRequestBounds, checkValueCount } from './request-bounds.ts'
 
@@ -55,7 +57,13 @@ export function toChatRequest(
     bytes,
     format,
     hostedSearch,
-  }: { readonly bytes: number; readonly format?: ApiFormatName; readonly hostedSearch?: HostedSearchOptions | undefined },
+    native,
+  }: {
+    readonly bytes: number
+    readonly format?: ApiFormatName
+    readonly hostedSearch?: HostedSearchOptions | undefined
+    readonly native?: NativeRequest | undefined
+  },
 ): ChatRequest {
   const { model, messages, stream, n } = body
   if (typeof model !== 'string' || model === '')
@@ -68,7 +76,7 @@ export function toChatRequest(
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean')
     throw invalidRequest({ en: "'stream' must be true or false.", zh: "'stream' 必须是 true 或 false。" }, 'stream')
   checkMetadata(body['metadata'], 'metadata')
-  return {
+  const chat = {
     model,
     messages,
     stream: stream === true,
@@ -80,6 +88,8 @@ export function toChatRequest(
     ...(format === undefined ? {} : { format }),
     ...(hostedSearch === undefined ? {} : { hostedSearch }),
   }
+  if (native !== undefined) setNativeRequest(chat, native)
+  return chat
 }
 
 /**
@@ -229,13 +239,15 @@ function wantsUsage(options: unknown): boolean {
 
 /** Hash that two requests with the same idempotency key must share. */
 export function getBodyHash(chat: ChatRequest): string {
-  return getAnalysis(chat)?.hash ?? hashBody(JSON.stringify(chat.body), chat.format)
+  return getAnalysis(chat)?.hash ?? hashBody(JSON.stringify(chat.body), chat)
 }
 
 /** The format is a part of it: an answer in one format is no answer to a request in another. */
-export function hashBody(body: string | Uint8Array, format: ApiFormatName | undefined): string {
+export function hashBody(body: string | Uint8Array, chat: Pick<ChatRequest, 'format'>): string {
   const hash = createHash('sha256')
-  if (format !== undefined) hash.update(`${format} `)
+  const extra = findNativeExtra(chat)
+  if (chat.format !== undefined) hash.update(`${chat.format} `)
+  if (extra !== undefined) hash.update(JSON.stringify(extra))
   return hash.update(body).digest('base64url')
 }
 

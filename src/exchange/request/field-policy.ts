@@ -12,6 +12,7 @@ import { geminiSettingsField, thinkingConfigField } from './gemini-fields.ts'
 import { customToolsField, summaryField } from './responses-fields.ts'
 import { getFields, isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
+import { findNativeExtra } from './form/native-request.ts'
 import { getAnalysis } from './request-analysis.ts'
 import type { FieldViolation, FieldViolations } from './request-analysis.ts'
 import { RawJson } from './raw-json.ts'
@@ -115,7 +116,7 @@ export function findForbiddenField(
   chat: Pick<ChatRequest, 'body'>,
   getAllowedFields: () => ReadonlySet<string>,
 ): GatewayError | null {
-  const { fields, tool, part, values } = getAnalysis(chat)?.violations ?? findFieldViolations(chat.body)
+  const { fields, tool, part, values } = getAnalysis(chat)?.violations ?? findFieldViolations(chat)
   if (fields.length === 0 && tool === null && part === null && values.length === 0) return null
   const allowed = getAllowedFields()
   const field = fields.find((name) => !allowed.has(name))
@@ -128,10 +129,14 @@ export function findForbiddenField(
   return violation === null ? null : invalidRequest(violation.detail, violation.param)
 }
 
-export function findFieldViolations(body: Readonly<Record<string, unknown>>): FieldViolations {
+export function findFieldViolations(chat: Pick<ChatRequest, 'body'>): FieldViolations {
+  const { body } = chat
   const fields: string[] = []
   for (const [field, value] of Object.entries(body)) if (isForbiddenField(field, value, body['model'])) fields.push(field)
-  const values = [findOutsideReference(body), findTemplateSetting(body)].filter((each) => each !== null)
+  const values = [
+    findOutsideReference(body) ?? findOutsideReference({ tools: findNativeExtra(chat) }),
+    findTemplateSetting(body),
+  ].filter((each) => each !== null)
   return { fields, tool: findForbiddenTool(body['tools']), part: findForbiddenPart(body['messages']), values }
 }
 

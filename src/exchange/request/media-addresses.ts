@@ -5,6 +5,7 @@
 import { thinkingField } from './anthropic-fields.ts'
 import { isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
+import { findNativeExtra } from './form/native-request.ts'
 import { getAnalysis } from './request-analysis.ts'
 import { callSignaturesField } from './gemini-fields.ts'
 import { reasoningItemsField } from './responses-fields.ts'
@@ -89,6 +90,8 @@ export function findMediaAddresses(chat: Pick<ChatRequest, 'messages'>): readonl
       if (isExamined) collectAddresses({ [field]: value }, addresses)
     }
   }
+  for (const value of findNativeExtra(chat)?.prompt ?? [])
+    if (isRecord(value) && !Object.keys(value).every((field) => unfetchedFields.has(field))) collectAddresses(value, addresses)
   return [...addresses]
 }
 

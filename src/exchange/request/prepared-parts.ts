@@ -9,10 +9,12 @@ import type { GatewayError } from '../../errors.ts'
 export interface PreparedParts {
   /** Fields of the translated request; those of a large request as `RawJson`. */
   readonly fields: Readonly<Record<string, unknown>>
-  /** What the translation of the other fields depends on. */
+  /** What the translation of the other fields depends on; `isNative`: `fields` is the whole body, in the target's own API. */
   readonly facts: Readonly<Record<string, boolean>>
   /** Names of what is left out, for the header of dropped fields. */
   readonly dropped: readonly string[]
+  /** Fields that the target rejects. */
+  readonly rejected?: ReadonlySet<string>
 }
 
 /** The parts by the key of their form; a failure where the API has no place for a part of the request. */

@@ -10,6 +10,7 @@ import type { Product } from '../../domain/billing/product.ts'
 import { breakpointsField } from './anthropic-fields.ts'
 import { isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'
+import { findNativeExtra } from './form/native-request.ts'
 import { getAnalysis } from './request-analysis.ts'
 import type { PromptCount } from './request-analysis.ts'
 import { estimateTokens } from './token-estimate.ts'
@@ -67,13 +68,17 @@ export function measurePrompt(chat: ChatRequest, figures: MediaFigures): PromptS
   }
 }
 
-export function countPrompt({ messages, body }: ChatRequest): PromptCount {
+export function countPrompt(chat: ChatRequest): PromptCount {
+  const { messages, body } = chat
   const { likely, max } = tokensAroundRequest
   const count: PromptCount = { media: [], mediaBytes: 0, maxTextTokens: max, likelyTextTokens: likely }
   for (const message of messages) addMessage(count, message)
   const { tools, functions } = body
   if ((tools ?? functions) !== undefined) addConstant(count, tokensAroundTools)
   for (const [field, value] of Object.entries(body)) if (field !== 'messages') addJson(count, value, toolFields.has(field))
+  const { prompt = [], settings = [] } = findNativeExtra(chat) ?? {}
+  for (const value of prompt) addJson(count, value, true)
+  for (const value of settings) addJson(count, value, false)
   return count
 }
 

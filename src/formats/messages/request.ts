@@ -18,6 +18,7 @@ import {
   requireObject,
   requireText,
 } from '../shared/fields.ts'
+import { toNativeRequest } from './native-request.ts'
 import { translateToolChoice, translateTools } from './tools.ts'
 
 /** Fields that change where or how the request runs, and that this service does not have. */
@@ -31,7 +32,7 @@ const silentFields: ReadonlySet<string> = new Set(
 
 export function toChat(
   body: JsonObject,
-  { unseal, hostsSearch = false, keepsAnthropicFields = false }: RequestContext,
+  { unseal, isSealed, hostsSearch = false, keepsAnthropicFields = false }: RequestContext,
 ): TranslatedRequest<MessagesState> {
   refuseUnsupported(body)
   const model = requireText(body['model'], 'model')
@@ -64,7 +65,8 @@ export function toChat(
     ...translateOutputFormat(body),
   }
   const state = { model, toolNames: names.originals(), stopSequences }
-  return { chat, state, ignored: [...ignored], hostedSearch: search, sessionMark: readUserId(body['metadata']) }
+  const native = keepsAnthropicFields && search === undefined ? toNativeRequest(body, { model, unseal, isSealed }) : undefined
+  return { chat, state, ignored: [...ignored], hostedSearch: search, native, sessionMark: readUserId(body['metadata']) }
 }
 
 /** Claude Code writes the id of its session into it. */

@@ -35,6 +35,10 @@ export class ToolNames {
 /** Tools that Anthropic's servers run. The model can do without them. */
 const hostedTool = /^(?:web_search|web_fetch|code_execution|tool_search_tool\w*|advisor|memory_search)_\d{8}$/
 
+export function isHostedTool(tool: unknown): boolean {
+  return isObject(tool) && typeof tool['type'] === 'string' && hostedTool.test(tool['type'])
+}
+
 const webSearchTool = /^web_search_\d{8}$/
 
 interface HostedTool {
@@ -64,7 +68,7 @@ export function translateTools(value: unknown, { hostsSearch = false } = {}): Tr
     const tool = requireObject(item, path)
     const { type, name } = tool
     if (hostsSearch && typeof type === 'string' && webSearchTool.test(type)) searches.push({ tool, path })
-    else if (typeof type === 'string' && hostedTool.test(type)) hosted.push({ type, name })
+    else if (isHostedTool(tool)) hosted.push({ type: String(type), name })
     else if (isAbsent(type) || type === 'custom') tools.push(translateTool(tool, path, names))
     else throw unsupportedTool(`${path}.type`)
   }

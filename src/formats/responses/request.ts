@@ -20,6 +20,7 @@ import {
 import { openReasoning } from '../../codecs/shared/sealed-reasoning.ts'
 import { Conversation } from './conversation.ts'
 import { addDeclaredTools, addInput } from './input-items.ts'
+import { toNativeRequest } from './native-request.ts'
 import { serializeEcho } from '../../codecs/responses/response-object.ts'
 import { ToolSet, toToolFields } from './tools.ts'
 
@@ -97,7 +98,7 @@ const refusedFields: Readonly<
 
 export function translateRequest(
   body: JsonObject,
-  { unseal, hostsSearch = false, keepsResponsesFields = false }: RequestContext,
+  { unseal, isSealed, hostsSearch = false, keepsResponsesFields = false }: RequestContext,
 ): TranslatedRequest<ResponsesState> {
   const model = requireText(body['model'], 'model')
   refuseFields(body)
@@ -136,6 +137,9 @@ export function translateRequest(
     },
     ignored: [...ignored],
     hostedSearch: tools.search,
+    ...(keepsResponsesFields && tools.search === undefined
+      ? { native: toNativeRequest(body, { model, unseal, isSealed, tools }) }
+      : {}),
   }
 }
 

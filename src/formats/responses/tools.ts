@@ -29,6 +29,11 @@ const translators: Readonly<Record<string, ToolTranslator>> = {
   tool_search: addToolSearch,
 }
 
+/** Whether the client runs it. */
+export function isClientTool({ type, execution }: JsonObject): boolean {
+  return typeof type === 'string' && Object.hasOwn(translators, type) && !(type === 'tool_search' && execution === 'server')
+}
+
 const webSearchTool = /^web_search(?:_preview)?(?:_\d{4}_\d{2}_\d{2})?$/
 
 /** A tool that the service would run. */

@@ -1,6 +1,7 @@
 /** Anthropic's Messages API, as an upstream. */
 import type { UpstreamFormat } from '../upstream-format.ts'
-import { findRejectedFields } from './rejected-fields.ts'
+import { toBetaHeader } from './beta-header.ts'
+import { findRejectedFields, isNativeRejected } from './rejected-fields.ts'
 import { MessageDecoder } from '../../codecs/messages/message-decoder.ts'
 import { prepareMessagesParts, toMessagesRequest } from './messages-request.ts'
 
@@ -10,6 +11,8 @@ export const anthropicFormat: UpstreamFormat = {
   prepareParts: prepareMessagesParts,
   toRequest: toMessagesRequest,
   findRejectedFields,
+  isNativeRejected,
+  toHeaders: toBetaHeader,
   createDecoder: (requestId) => new MessageDecoder(requestId),
 }
 

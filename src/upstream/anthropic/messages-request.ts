@@ -24,7 +24,8 @@ export function prepareMessagesParts({ messages, tools }: JsonFields): Pick<Prep
 export function toMessagesRequest(chat: JsonFields): Record<string, unknown> {
   const fields: JsonFields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, toValue(value)]))
   const maxTokens = toNumber(fields['max_completion_tokens']) ?? toNumber(fields['max_tokens']) ?? defaultMaxTokens
-  const parts = readPreparedParts(chat) ?? prepareMessagesParts(fields)
+  const parts: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareMessagesParts(fields)
+  if (parts.facts['isNative'] === true) return toNativeMessages(fields, parts, maxTokens)
   const { system, messages, tools } = parts.fields
   // Without tools there is nothing to choose from.
   const toolChoice = tools === undefined ? null : toToolChoice(fields)
@@ -51,6 +52,37 @@ export function toMessagesRequest(chat: JsonFields): Record<string, unknown> {
     ...(typeof user === 'string' ? { metadata: { user_id: user } } : {}),
     ...(fields['stream'] === true ? { stream: true } : {}),
   }
+}
+
+/** A request that came in this API, with what the gateway sets and without what the target rejects. */
+function toNativeMessages(
+  { model, stream, user }: JsonFields,
+  { fields, facts, rejected = new Set() }: Omit<PreparedParts, 'dropped'>,
+  maxTokens: number,
+): Record<string, unknown> {
+  const { thinking, output_config: output, metadata: _, tool_choice: choice, ...rest } = fields
+  const toolChoice = toValue(choice)
+  const isForced = isRecord(toolChoice) && (toolChoice['type'] === 'any' || toolChoice['type'] === 'tool')
+  const { effort, ...outputConfig } = readRecord(output)
+  if (effort !== undefined && !rejected.has(effortField)) outputConfig['effort'] = effort
+  const lacksThinking = facts['lacksThinking'] === true
+  const sentThinking = isForced || rejected.has(thinkingSettingsField) ? {} : readRecord(thinking)
+  const ownThinking = toThinking(sentThinking, { maxTokens, lacksThinking })
+  return {
+    ...Object.fromEntries(Object.entries(rest).filter(([name]) => !rejected.has(name))),
+    model,
+    max_tokens: maxTokens,
+    ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
+    ...(ownThinking === null ? {} : { thinking: { ...sentThinking, ...ownThinking } }),
+    ...(Object.keys(outputConfig).length === 0 ? {} : { output_config: outputConfig }),
+    ...(typeof user === 'string' ? { metadata: { user_id: user } } : {}),
+    ...(stream === true ? { stream: true } : {}),
+  }
+}
+
+function readRecord(value: unknown): Record<string, unknown> {
+  const read = toValue(value)
+  return isRecord(read) ? read : {}
 }
 
 /** Long values of a large request are serialized already. */

@@ -1,6 +1,6 @@
 /** OpenAI's Responses API, as an upstream. */
 import type { UpstreamFormat } from '../upstream-format.ts'
-import { findRejectedFields } from './rejected-fields.ts'
+import { findRejectedFields, isNativeRejected } from './rejected-fields.ts'
 import { ResponseDecoder } from '../../codecs/responses/response-decoder.ts'
 import { prepareResponsesParts, toResponsesRequest } from './responses-request.ts'
 
@@ -10,5 +10,6 @@ export const responsesFormat: UpstreamFormat = {
   prepareParts: prepareResponsesParts,
   toRequest: toResponsesRequest,
   findRejectedFields,
+  isNativeRejected,
   createDecoder: (requestId) => new ResponseDecoder(requestId),
 }

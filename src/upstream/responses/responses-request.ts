@@ -49,8 +49,9 @@ export function prepareResponsesParts(chat: JsonFields): Pick<PreparedParts, 'fi
 export function toResponsesRequest(chat: JsonFields): Record<string, unknown> {
   const fields: JsonFields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, toValue(value)]))
   refuseChoices(fields['n'])
-  const { fields: parts } = readPreparedParts(chat) ?? prepareResponsesParts(fields)
-  const cap = fields['max_completion_tokens'] ?? fields['max_tokens']
+  const prepared: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareResponsesParts(fields)
+  if (prepared.facts['isNative'] === true) return toNativeResponses(fields, prepared)
+  const { fields: parts } = prepared
   const include = toInclude(fields)
   const text = toTextOptions(fields)
   const reasoning = toReasoning(fields)
@@ -59,7 +60,7 @@ export function toResponsesRequest(chat: JsonFields): Record<string, unknown> {
     ...Object.fromEntries(Object.entries(fields).filter(([name]) => !translatedFields.has(name))),
     ...parts,
     ...(parts['tools'] === undefined ? {} : toToolFields(fields)),
-    ...(typeof cap === 'number' ? { max_output_tokens: Math.max(cap, minOutputTokens) } : {}),
+    ...toCap(fields),
     ...(text === null ? {} : { text }),
     ...(reasoning === null ? {} : { reasoning }),
     ...(fields['logprobs'] === true && typeof fields['top_logprobs'] === 'number'
@@ -70,6 +71,55 @@ export function toResponsesRequest(chat: JsonFields): Record<string, unknown> {
     store: false,
     ...(fields['stream'] === true ? { stream: true } : {}),
   }
+}
+
+/** A request that came in this API, with what the gateway sets and without what the target rejects. */
+function toNativeResponses(
+  fields: JsonFields,
+  { fields: native, rejected = new Set() }: Omit<PreparedParts, 'dropped'>,
+): Record<string, unknown> {
+  const { text, reasoning, include, ...rest } = Object.fromEntries(
+    Object.entries(native).filter(([name]) => !rejected.has(name) && (name !== 'stream_options' || fields['stream'] === true)),
+  )
+  const isKept = !rejected.has(encryptedReasoningField)
+  const included = toValue(include)
+  const names = (Array.isArray(included) ? (included as unknown[]) : []).filter((name) => name !== encryptedContent)
+  const all = isKept ? [encryptedContent, ...names] : names
+  const settings = Object.entries(omittedSettings).flatMap(([name, setting]) => (rejected.has(name) ? setting : []))
+  const { model, user, safety_identifier: safetyIdentifier, prompt_cache_key: cacheKey } = fields
+  return {
+    ...rest,
+    ...Object.fromEntries(
+      Object.entries({ text: toValue(text), reasoning: toValue(reasoning) }).flatMap(([name, value]) => {
+        if (!isRecord(value)) return []
+        return [[name, Object.fromEntries(Object.entries(value).filter(([setting]) => !settings.includes(setting)))]]
+      }),
+    ),
+    ...(all.length === 0 ? {} : { include: all }),
+    ...toCap(fields),
+    // Accounts share the operator's credential: these are pseudonyms.
+    model,
+    user,
+    safety_identifier: safetyIdentifier,
+    prompt_cache_key: cacheKey,
+    store: false,
+    ...(fields['stream'] === true ? { stream: true } : {}),
+  }
+}
+
+const encryptedContent = 'reasoning.encrypted_content'
+
+/** Settings within `text` and `reasoning`, by the field that a target has rejected. */
+const omittedSettings: Readonly<Record<string, string>> = {
+  [summaryField]: 'summary',
+  reasoning_effort: 'effort',
+  reasoning_context: 'context',
+  verbosity: 'verbosity',
+}
+
+function toCap({ max_completion_tokens: cap, max_tokens: earlier }: JsonFields): JsonFields {
+  const tokens = cap ?? earlier
+  return typeof tokens === 'number' ? { max_output_tokens: Math.max(tokens, minOutputTokens) } : {}
 }
 
 /** Long values of a large request are serialized already. */
@@ -87,10 +137,7 @@ function refuseChoices(n: unknown): void {
 }
 
 function toInclude({ [encryptedReasoningField]: isReasoningKept, logprobs }: JsonFields): readonly string[] {
-  return [
-    ...(isReasoningKept === true ? ['reasoning.encrypted_content'] : []),
-    ...(logprobs === true ? ['message.output_text.logprobs'] : []),
-  ]
+  return [...(isReasoningKept === true ? [encryptedContent] : []), ...(logprobs === true ? ['message.output_text.logprobs'] : [])]
 }
 
 function toTextOptions({ response_format: format, verbosity }: JsonFields): JsonFields | null {

@@ -35,6 +35,8 @@ export class Dialect {
   /** It rejects calls of earlier answers without their reasoning, or without a signature of their thoughts. */
   requiresReasoning = false
   requiresSignatures = false
+  /** It rejects what clients of its own API send in messages and tools. */
+  refusesNative = false
   readonly #config: DialectConfig
 
   constructor(config: DialectConfig) {
@@ -59,6 +61,7 @@ export class Dialect {
       takesMarks: api === 'anthropic' || (api === 'chat' && cacheControl),
       refusedMedia: [...this.refusedMedia],
       refusesToolMedia: this.refusesToolMedia,
+      refusesNative: this.refusesNative,
     }
   }
 

@@ -28,7 +28,7 @@ interface AddedFields {
   /** Whether the request was translated from another API format, whose clients set defaults of their own. */
   readonly isTranslated: boolean
   /** The upstream's format, if it offers no chat completions. */
-  readonly format: Pick<UpstreamFormat, 'findRejectedFields'> | null
+  readonly format: Pick<UpstreamFormat, 'findRejectedFields' | 'isNativeRejected'> | null
   /** Estimated prompt tokens. */
   readonly promptTokens: number
   /** Reads which files the request has; default none. */
@@ -63,6 +63,7 @@ export function adaptToRejection(facts: FailureFacts, added: AddedFields, dialec
     adaptRole(text, dialect) ??
     adaptOutputCap(body, text, added, dialect) ??
     adaptFormat(text, added, dialect) ??
+    adaptNative(text, added, dialect) ??
     adaptTranslatedField(body, text, added, dialect) ??
     adaptField(body, text, added, dialect)
   )
@@ -152,6 +153,14 @@ function adaptFormat(text: string, { format }: AddedFields, dialect: Dialect): R
   const retryable = fields.some((field) => !dialect.droppedFields.has(field))
   for (const field of fields) dialect.droppedFields.add(field)
   return { rejectedField, retryable, outputCap: null }
+}
+
+/** Another server of the API knows less of it than the client: it receives the translation from now on. */
+function adaptNative(text: string, { format, isTranslated }: AddedFields, dialect: Dialect): RequestAdaptation | null {
+  if (!isTranslated || format?.isNativeRejected?.(text) !== true) return null
+  const retryable = !dialect.refusesNative
+  dialect.refusesNative = true
+  return { rejectedField: 'messages', retryable, outputCap: null }
 }
 
 /** Codex and Claude Code send an effort with every request, also to models without reasoning. */

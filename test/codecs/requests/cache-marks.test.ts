@@ -38,7 +38,7 @@ const ephemeral = '{"type":"ephemeral"}'
 const cases: Readonly<Record<string, readonly [body: object, anthropic: readonly string[], chat: readonly string[]]>> = {
   'a system message behind a result': [
     reported,
-    ['system.0', 'messages.2.content.1'],
+    ['messages.3.content.0', 'system.0'],
     ['messages.0.content.0', 'messages.4.content.0'],
   ],
   'a tool': [{ tools: [{ ...tools[0], ...mark }], messages: [user(text('Hi'))] }, ['tools.0'], ['tools.0']],
@@ -69,7 +69,7 @@ const cases: Readonly<Record<string, readonly [body: object, anthropic: readonly
   ],
   'a text within a result': [
     { messages: [user(text('Hi')), assistant(use('a')), user(answered('a', { content: [text('seen', mark)] }))] },
-    ['messages.2.content.0'],
+    ['messages.2.content.0.content.0'],
     ['messages.2'],
   ],
   'a picture': [{ messages: [user(text('Hi'), { ...picture, ...mark })] }, ['messages.0.content.1'], ['messages.0.content.1']],
@@ -86,12 +86,12 @@ const cases: Readonly<Record<string, readonly [body: object, anthropic: readonly
   ],
   'the whole request': [
     { ...mark, messages: [user(text('Hi')), assistant(use('a')), user(answered('a'))] },
-    ['messages.2.content.0'],
+    [''],
     ['messages.2'],
   ],
   'the whole request, which ends with a text': [
     { ...mark, messages: [user(text('Hi')), assistant(text('Yes')), user(text('Go'))] },
-    ['messages.2.content.0'],
+    [''],
     ['messages.2.content.0'],
   ],
 }

@@ -2,16 +2,17 @@
  * The same API on both sides: a target receives what the member sent, and the member receives what the target answered. 1 000 requests and
  * answers, generated from a seed. What differs:
  *
- * - the model, whether the target streams, the cap of the output where it is above the hold, and the pseudonym of `prompt_cache_key`
+ * - the model, whether the target streams, the cap of the output, and names of the member, which become pseudonyms
+ * - `include` of the Responses API, which asks for reasoning that can return
  * - in answers, the ids of items of the Responses API, and the signature of thinking, which is sealed for the member
  *
- * Not generated, because it is received in another form: texts in a row in one message, marks for the cache of an
- * hour and those within results, system messages between others, and settings that a policy drops.
+ * The requests of two agents are compared too. `test/formats/` has what the gateway must change, one by one.
  */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import t from 'tap'
 import { setUpAnthropicGateway, setUpResponsesGateway } from '../../support/gateway/scripted-gateway.ts'
+import { claudeCodeBetas, claudeCodeRequest, codexRequest } from '../../support/formats/agent-requests.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { sendJson, startScriptedServer } from '../../support/servers/scripted-server.ts'
 
@@ -157,88 +158,74 @@ t.test('a target of chat completions receives the request, and the member its an
   t.pass('400 requests')
 })
 
+const mark = { cache_control: { type: 'ephemeral' } }
+const block = text.map((value) => ({ type: 'text', text: value }))
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } }
-const document = {
-  type: 'document',
-  title: 'scan.pdf',
-  source: { type: 'base64', media_type: 'application/pdf', data: btoa('%PDF-1.4 /Type /Page') },
-}
-const { title: _, ...untitled } = document
-/** A block with or without a mark for the cache. */
-const markable = <T extends object>(block: fc.Arbitrary<T>) =>
-  fc
-    .record({ block, isMarked: fc.boolean() })
-    .map(({ block: each, isMarked }) => (isMarked ? { ...each, cache_control: { type: 'ephemeral' } } : each))
-const messagesQuestion = fc
-  .record({
-    files: fc
-      .subarray([image, document, untitled])
-      .chain((files) => fc.tuple(...files.map((file) => markable(fc.constant(file))))),
-    said: markable(text.map((value) => ({ type: 'text', text: value }))),
-  })
-  .map(({ files, said }) => [...(files.length === 0 ? [] : [said]), ...files, said])
-const textBlock = text.map((value) => ({ type: 'text', text: value }))
-/** What stands in the result of a tool besides its first text. */
-const resultRest = fc.record({
-  blocks: fc.array(fc.oneof(fc.constantFrom(image, document, untitled), textBlock), { maxLength: 3 }),
-  fields: fc.constantFrom<Fields>({}, { is_error: true }, { cache_control: { type: 'ephemeral' } }),
+const pdf = { type: 'base64', media_type: 'application/pdf', data: btoa('%PDF-1.4 /Type /Page') }
+const messagesBlock = fc.oneof(
+  block,
+  block.map((value) => ({ ...value, citations: null })),
+  fc.constantFrom<object>(image, { type: 'document', source: pdf }, { type: 'document', title: 'scan.pdf', source: pdf }),
+)
+const messagesQuestion = fc.array(messagesBlock, { minLength: 1, maxLength: 4 })
+const toolResult = fc.record({
+  content: fc.oneof(text, messagesQuestion),
+  is_error: optional(fc.boolean()),
 })
-
-/** The API takes four marks in a request. */
-function limitMarks(messages: readonly { readonly role: string; readonly content: readonly object[] }[]): readonly object[] {
-  let marks = 0
-  return messages.map(({ role, content }) => ({
-    role,
-    content: content.map((block) =>
-      'cache_control' in block && ++marks > 4 ? omit(block as Fields, new Set(['cache_control'])) : block,
-    ),
-  }))
-}
-
+const messagesTurn = fc.record({
+  question: messagesQuestion,
+  note: optional(text),
+  calls: fc.array(input, { maxLength: 3 }),
+  said: fc.array(block, { maxLength: 2 }),
+  thought: optional(text),
+  results: fc.array(toolResult, { minLength: 3, maxLength: 3 }),
+})
 const messagesHistory = fc
-  .record({
-    turns: toTurns(messagesQuestion),
-    last: messagesQuestion,
-    rests: fc.array(resultRest, { minLength: 1, maxLength: 4 }),
-    isCallMarked: fc.boolean(),
-  })
-  .map(({ turns, last, rests, isCallMarked }) => {
-    const messages: { readonly role: string; readonly content: object[] }[] = []
+  .record({ turns: fc.array(messagesTurn, { minLength: 1, maxLength: 3 }), last: messagesQuestion, isMarked: fc.boolean() })
+  .map(({ turns, last, isMarked }) => {
+    const messages: { readonly role: string; readonly content: unknown }[] = []
     let results: object[] = []
-    for (const [at, { question, calls, said, results: texts }] of turns.entries()) {
+    for (const [at, { question, note, calls, said, thought, results: given }] of turns.entries()) {
       const ids = callIds(calls.length, at)
-      messages.push(
-        { role: 'user', content: [...results, ...question.slice()] as object[] },
-        {
-          role: 'assistant',
-          content: [
-            { type: 'text', text: said },
-            ...calls.map((each, i) => ({
-              type: 'tool_use',
-              id: ids[i],
-              name: 'look',
-              input: each,
-              ...(isCallMarked && i === 1 ? { cache_control: { type: 'ephemeral' } } : {}),
-            })),
-          ],
-        },
-      )
-      results = ids.map((id, i) => {
-        const { blocks = [], fields = {} } = rests[(at + i) % rests.length] ?? {}
-        return { type: 'tool_result', tool_use_id: id, content: [{ type: 'text', text: texts[i] }, ...blocks], ...fields }
-      })
+      const thinking = thought === undefined ? [] : [{ type: 'thinking', thinking: thought, signature: 'c2ln' }]
+      const uses = calls.map((each, i) => ({ type: 'tool_use', id: ids[i], name: 'look', input: each }))
+      const blocks = [...thinking, ...said, ...uses]
+      messages.push({ role: 'user', content: [...results, ...question] })
+      if (note !== undefined) messages.push({ role: 'system', content: note })
+      messages.push({ role: 'assistant', content: said.length + uses.length === 0 ? 'Yes.' : blocks })
+      results = ids.map((id, i) => withoutUndefined({ type: 'tool_result', tool_use_id: id, ...given[i] }))
     }
-    return limitMarks([...messages, { role: 'user', content: [...results, ...last] }])
+    const content = [...results, ...last]
+    const ends = isMarked ? [...content.slice(0, -1), { ...content.at(-1), ...mark }] : content
+    return [...messages, { role: 'user', content: ends }]
   })
 const messagesRequest = fc
   .record({
     messages: messagesHistory,
     max_tokens: fc.integer({ min: 500, max: 1_000 }),
-    system: optional(text.map((value) => [{ type: 'text', text: value }])),
+    system: optional(
+      fc.oneof(
+        text,
+        fc.array(
+          fc.oneof(
+            block,
+            block.map((value) => ({ ...value, ...mark })),
+          ),
+          { minLength: 1, maxLength: 3 },
+        ),
+      ),
+    ),
     temperature: optional(fc.constantFrom(0, 0.2, 1)),
     top_k: optional(fc.constantFrom(1, 40)),
     stop_sequences: optional(fc.array(text, { minLength: 1, maxLength: 3 })),
-    tools: schema.map((input_schema) => [{ name: 'look', description: 'Looks a word up.', input_schema }]),
+    context_management: optional(
+      fc.constant({ edits: [{ type: 'clear_tool_uses_20250919', keep: { type: 'tool_uses', value: 3 } }] }),
+    ),
+    output_config: optional(fc.constantFrom({ effort: 'low' }, { effort: 'high' })),
+    tools: schema.map((input_schema) => [
+      { name: 'look', description: 'Looks a word up.', input_schema },
+      { name: 'find', input_schema, defer_loading: true },
+    ]),
     tool_choice: optional(
       fc.constantFrom<unknown>(
         { type: 'auto' },
@@ -269,7 +256,7 @@ t.test('a target of the Messages API receives the request, and the member its an
   await fc.assert(
     fc.asyncProperty(messagesRequest, messagesAnswer, async (request, answer) => {
       content = answer
-      const response = await post('/v1/messages', request)
+      const response = await post('/v1/messages', request, { 'anthropic-beta': claudeCodeBetas })
       const body = (await response.json()) as { readonly content?: readonly Fields[] }
       assert.equal(response.status, 200, JSON.stringify(body))
       compare(request, server.requests.at(-1) ?? {}, allowed)
@@ -279,30 +266,55 @@ t.test('a target of the Messages API receives the request, and the member its an
     }),
     { numRuns: 300, seed },
   )
-  t.pass('300 requests')
+  assert.equal((await post('/v1/messages', claudeCodeRequest, { 'anthropic-beta': claudeCodeBetas })).status, 200)
+  const received: Fields = server.requests.at(-1) ?? {}
+  compare(claudeCodeRequest, received, new Set(['model', 'max_tokens', 'metadata']))
+  t.match(received['metadata'], { user_id: /^[0-9a-f]{32}$/ }, 'a pseudonym')
+  t.same(server.rejected, [])
 })
 
-/** A text alone is a string here: as a list of one part it would mean the same, and be received as a string. */
-const responsesQuestion = fc.record({ hasPicture: fc.boolean(), said: text }).map(({ hasPicture, said }) =>
-  hasPicture
-    ? [
-        { type: 'input_text', text: said },
-        { type: 'input_image', image_url: `data:image/png;base64,${pixel}`, detail: 'low' },
-      ]
-    : said,
+const inputText = text.map((value) => ({ type: 'input_text', text: value }))
+const inputPart = fc.oneof(
+  inputText,
+  fc.constant({ type: 'input_image', image_url: `data:image/png;base64,${pixel}`, detail: 'low' }),
 )
-const responsesHistory = fc.record({ turns: toTurns(responsesQuestion), last: responsesQuestion }).map(({ turns, last }) => [
-  ...turns.flatMap(({ question, calls, said, results }, at) => {
-    const ids = callIds(calls.length, at)
-    return [
-      { type: 'message', role: 'user', content: question },
-      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: said, annotations: [] }] },
-      ...calls.map((each, i) => ({ type: 'function_call', call_id: ids[i], name: 'look', arguments: JSON.stringify(each) })),
-      ...ids.map((call_id, i) => ({ type: 'function_call_output', call_id, output: results[i] })),
-    ]
-  }),
-  { type: 'message', role: 'user', content: last },
-])
+const responsesQuestion = fc.oneof(text, fc.array(inputPart, { minLength: 1, maxLength: 3 }))
+const responsesTurn = fc.record({
+  question: responsesQuestion,
+  note: optional(fc.oneof(text, fc.array(inputText, { minLength: 1, maxLength: 2 }))),
+  calls: fc.array(fc.record({ input, namespace: optional(fc.constant('files')) }), { maxLength: 3 }),
+  said: optional(text),
+  thought: optional(text),
+  results: fc.array(fc.oneof(text, fc.array(inputPart, { minLength: 1, maxLength: 3 })), { minLength: 3, maxLength: 3 }),
+})
+const responsesHistory = fc
+  .record({ turns: fc.array(responsesTurn, { minLength: 1, maxLength: 3 }), last: responsesQuestion, hasIds: fc.boolean() })
+  .map(({ turns, last, hasIds }) => {
+    const items = turns.flatMap(({ question, note, calls, said, thought, results }, at) => {
+      const ids = callIds(calls.length, at)
+      const reasoning = { type: 'reasoning', summary: [], encrypted_content: `gAAAA${String(thought)}` }
+      return [
+        { type: 'message', role: 'user', content: question },
+        ...(note === undefined ? [] : [{ type: 'message', role: 'developer', content: note }]),
+        ...(thought === undefined ? [] : [reasoning]),
+        ...calls.map((each, i) =>
+          withoutUndefined({
+            type: 'function_call',
+            call_id: ids[i],
+            name: 'look',
+            namespace: each.namespace,
+            arguments: JSON.stringify(each.input),
+          }),
+        ),
+        ...(said === undefined && calls.length > 0
+          ? []
+          : [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: said ?? 'Yes.', annotations: [] }] }]),
+        ...ids.map((call_id, i) => ({ type: 'function_call_output', call_id, output: results[i] })),
+      ]
+    })
+    const all: readonly object[] = [...items, { type: 'message', role: 'user', content: last }]
+    return hasIds ? all.map((item, i) => ({ id: `item_${i}`, ...item })) : all
+  })
 const responsesRequest = fc
   .record({
     input: responsesHistory,
@@ -310,13 +322,14 @@ const responsesRequest = fc
     instructions: optional(text),
     temperature: optional(fc.constantFrom(0, 0.2, 2)),
     top_p: optional(fc.constantFrom(0.1, 1)),
-    tools: schema.map((parameters) => [
-      { type: 'function', name: 'look', description: 'Looks a word up.', parameters, strict: false },
-    ]),
+    tools: schema.map((parameters) => {
+      const tool = { type: 'function', name: 'look', description: 'Looks a word up.', parameters, strict: false }
+      return [tool, { type: 'namespace', name: 'files', description: 'Files.', tools: [tool] }]
+    }),
     tool_choice: optional(fc.constantFrom<unknown>('auto', 'none', 'required', { type: 'function', name: 'look' })),
     parallel_tool_calls: optional(fc.boolean()),
-    reasoning: optional(fc.constantFrom({ effort: 'low', summary: 'auto' }, { effort: 'high', summary: 'detailed' })),
-    prompt_cache_key: optional(text),
+    reasoning: optional(fc.constantFrom<unknown>({ effort: 'low', summary: 'auto' }, { effort: 'high' }, { context: 'all' }, {})),
+    client_metadata: optional(text.map((value) => ({ thread_id: value }))),
     text: optional(
       fc.constantFrom<unknown>(
         { verbosity: 'low' },
@@ -328,10 +341,12 @@ const responsesRequest = fc
   .map(withoutUndefined)
 
 const responsesAnswer = fc
-  .record({ said: optional(text), calls: fc.array(input, { maxLength: 3 }) })
-  .map(({ said, calls }) => [
+  .record({ said: optional(text), calls: fc.array(input, { maxLength: 3 }), namespace: optional(fc.constant('files')) })
+  .map(({ said, calls, namespace }) => [
     ...(said === undefined && calls.length > 0 ? [] : [{ type: 'message', text: said ?? 'Done.' }]),
-    ...calls.map((each, i) => ({ type: 'function_call', call_id: `call_${i}`, name: 'look', arguments: JSON.stringify(each) })),
+    ...calls.map((each, i) =>
+      withoutUndefined({ type: 'function_call', call_id: `call_${i}`, name: 'look', namespace, arguments: JSON.stringify(each) }),
+    ),
   ])
 
 t.test('a target of the Responses API receives the request, and the member its answer', async (t) => {
@@ -359,5 +374,9 @@ t.test('a target of the Responses API receives the request, and the member its a
     }),
     { numRuns: 300, seed },
   )
-  t.pass('300 requests')
+  assert.equal((await post('/v1/responses', codexRequest)).status, 200)
+  const received: Fields = server.requests.at(-1) ?? {}
+  compare(codexRequest, received, new Set(['model', 'max_output_tokens', 'prompt_cache_key']))
+  t.match(received['prompt_cache_key'], /^[0-9a-f]{32}$/, 'a pseudonym')
+  t.same(server.rejected, [])
 })

@@ -21,8 +21,9 @@ t.test('keeps marks for the cache, reasoning settings and signed thinking of a M
   const first = { role: 'user', content: [{ type: 'text', text: 'Hello!', ...cached }] }
   const expected = {
     system: [
-      { text: 'Be brief.\n\nBe kind.', cache_control: { type: 'ephemeral', ttl: undefined } },
-      { text: '\n\nToday.', cache_control: undefined },
+      { text: 'Be brief.' },
+      { text: 'Be kind.', cache_control: { type: 'ephemeral', ttl: undefined } },
+      { text: 'Today.', cache_control: undefined },
     ],
     tools: [{ name: 'look', cache_control: { type: 'ephemeral' } }],
     thinking: { type: 'adaptive' },

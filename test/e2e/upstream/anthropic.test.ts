@@ -177,9 +177,36 @@ t.test('sends a request that is parsed by a worker', async (t) => {
     ['/v1/messages', { max_tokens: 200, system: 'Be brief.', messages: [{ role: 'user', content }] }],
   ] as const) {
     t.equal((await post(path, body)).status, 200, path)
+    const isSame = path === '/v1/messages'
     t.match(server.requests.at(-1), {
-      system: [{ type: 'text', text: 'Be brief.' }],
-      messages: [{ role: 'user', content: [{ type: 'text', text: content }] }],
+      system: isSame ? 'Be brief.' : [{ type: 'text', text: 'Be brief.' }],
+      messages: isSame ? [{ role: 'user', content }] : [{ role: 'user', content: [{ type: 'text', text: content }] }],
     })
+  }
+})
+
+t.test('sends the translation to a server that knows less of the API than the client, from its first rejection on', async (t) => {
+  const { server, post } = await setUp(t)
+  const note = { role: 'system', content: 'Be brief.' }
+  const body = { max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }, note] }
+  for (const rejected of [1, 1]) {
+    t.equal((await post('/v1/messages', body)).status, 200)
+    t.match(server.requests.at(-1)?.messages, [{ role: 'user', content: [{ text: /^Hi\n\n<system>/ }] }])
+    t.equal(server.rejected.length, rejected)
+  }
+})
+
+t.test('sends the names of betas that the request needs, and no others', async (t) => {
+  const upstreams = { claude: { headers: { 'Anthropic-Beta': 'own-1' } } }
+  const { server, post } = await setUp(t, () => ({}), { upstreams })
+  const messages = [{ role: 'user', content: 'Hi' }]
+  for (const [path, betas, expected] of [
+    ['/v1/messages', 'effort-2025-11-24, context-1m-2025-08-07,files-api-2025-04-14', 'own-1,effort-2025-11-24'],
+    ['/v1/messages', 'context-1m-2025-08-07', 'own-1'],
+    ['/v1/messages', 'effort-2025-11-24 x', 'own-1'],
+    ['/v1/chat/completions', 'effort-2025-11-24', 'own-1'],
+  ] as const) {
+    t.equal((await post(path, { max_tokens: 100, messages }, { 'anthropic-beta': betas })).status, 200)
+    t.equal(server.headers.at(-1)?.['anthropic-beta'], expected)
   }
 })

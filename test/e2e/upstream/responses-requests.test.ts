@@ -58,7 +58,7 @@ const reasoned: ResponsesAnswer = {
       encrypted_content: 'gAAAAshown',
     },
     { type: 'custom_tool_call', call_id: 'call_1', name: 'patch', input: 'a "quoted"\n🎩 line' },
-    { type: 'function_call', call_id: 'call_2', name: 'files__look', arguments: '{"at":"x"}' },
+    { type: 'function_call', call_id: 'call_2', namespace: 'files', name: 'look', arguments: '{"at":"x"}' },
   ],
 }
 const [hidden, shown] = reasoned.output as [Item, Item]
@@ -98,19 +98,9 @@ t.test('passes reasoning items and tools of a Responses client without loss, sea
         instructions: 'Be brief.',
         reasoning: { effort: 'high', summary: 'detailed' },
         text: { verbosity: 'low' },
-        tools: [
-          { type: 'custom', name: 'patch', description: 'Patches.', format: grammar },
-          { type: 'function', name: 'files__look' },
-        ],
+        tools,
       })
-      t.same(server.requests[1]?.input.slice(1), [
-        hidden,
-        shown,
-        { type: 'custom_tool_call', call_id: 'call_1', name: 'patch', input: 'a "quoted"\n🎩 line' },
-        { type: 'function_call', call_id: 'call_2', name: 'files__look', arguments: '{"at":"x"}' },
-        { type: 'custom_tool_call_output', call_id: 'call_1', output: 'Done.' },
-        { type: 'function_call_output', call_id: 'call_2', output: 'Seen.' },
-      ])
+      t.same(server.requests[1]?.input.slice(1), [hidden, shown, ...output.slice(2), ...results])
       t.same(server.rejected, [])
     }
 })
@@ -366,3 +356,21 @@ function readBlocks(text: string): object[] {
   }
   return blocks
 }
+
+t.test('sends the translation to a server that has fewer types of tools, from its first rejection on', async (t) => {
+  let rejected = 0
+  const { server, post } = await setUp(t, ({ tools = [] }) => {
+    if (!tools.some(({ type }) => type === 'namespace')) return {}
+    rejected++
+    return { failure: { status: 400, message: "Invalid value: 'namespace'. Supported values are: 'function' and 'custom'." } }
+  })
+  const body = {
+    input: 'Hi',
+    tools: [{ type: 'namespace', name: 'files', tools: [{ type: 'function', name: 'look', parameters }] }],
+  }
+  for (let turn = 0; turn < 2; turn++) {
+    t.equal((await post('/v1/responses', body)).status, 200)
+    t.match(server.requests.at(-1)?.tools, [{ type: 'function', name: 'files__look' }])
+    t.equal(rejected, 1)
+  }
+})

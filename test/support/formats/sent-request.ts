@@ -19,6 +19,7 @@ export const clientFormats: Readonly<Record<ClientApi, ApiFormat | null>> = {
 }
 
 export const unseal = (container: string): string | null => (container.startsWith('sealed:') ? container.slice(7) : null)
+const isSealed = (container: string): boolean => container.startsWith('sealed:')
 export const seal = (text: string): string => `sealed:${text}`
 
 export interface SentRequest {
@@ -30,12 +31,15 @@ export function toSentRequest(
   client: ClientApi,
   body: JsonObject,
   facts: Partial<TargetFacts> & Pick<TargetFacts, 'api'>,
+  droppedFields: ReadonlySet<string> = new Set(),
 ): SentRequest {
   const whole = { model: 'svc-2.1', ...(client === 'messages' ? { max_tokens: 100 } : {}), ...body }
   const format = clientFormats[client]
-  const context = { unseal, keepsAnthropicFields: true, keepsResponsesFields: true }
-  const chat = toChatRequest(format === null ? whole : format.toChat(whole, context).chat, {
+  const context = { unseal, isSealed, keepsAnthropicFields: true, keepsResponsesFields: true }
+  const translated = format?.toChat(whole, context)
+  const chat = toChatRequest(translated?.chat ?? whole, {
     bytes: 1,
+    native: translated?.native,
     ...(client === 'chat' ? {} : { format: client }),
   })
   const { api } = facts
@@ -47,7 +51,7 @@ export function toSentRequest(
       passCostFields: false,
     },
     facts: { ...plainChatTarget, takesMarks: api === 'anthropic', ...facts },
-    droppedFields: new Set(),
+    droppedFields,
     withoutEncryptedReasoning: false,
   })
   const target = api === 'anthropic' ? anthropicFormat : api === 'responses' ? responsesUpstream : null

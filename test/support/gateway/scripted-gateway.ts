@@ -16,7 +16,7 @@ export interface ScriptedGateway<ReceivedRequest> {
   readonly account: string
   readonly token: string
   /** `POST` to any endpoint. */
-  post(path: string, body: object): Promise<Response>
+  post(path: string, body: object, headers?: Readonly<Record<string, string>>): Promise<Response>
 }
 
 /** The upstream is `claude`, its model `claude-one`. */
@@ -65,10 +65,10 @@ async function setUp(
     ...others,
   })
   const { id: account, token } = await gateway.createMember()
-  const post = (path: string, body: object): Promise<Response> =>
+  const post: ScriptedGateway<unknown>['post'] = (path, body, headers = {}) =>
     fetch(gateway.url + path, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ model: 'svc-2.1', ...body }),
     })
   return { gateway, account, token, post }

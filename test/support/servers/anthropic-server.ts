@@ -66,7 +66,7 @@ export async function startAnthropicServer(
       return sendJson(response, 200, { data: anthropicModels, has_more: false, first_id: 'claude-one', last_id: 'claude-two' })
     if (path !== '/v1/messages') return fail(404, 'not_found_error', 'Not found')
     const body = JSON.parse(text) as ReceivedRequest
-    const fault = findFault(body)
+    const fault = findFault(body, new Set(String(request.headers['anthropic-beta'] ?? '').split(',')))
     if (fault !== null) {
       rejected.push(fault)
       return fail(400, 'invalid_request_error', fault)
@@ -156,20 +156,28 @@ const blockFields: Readonly<Record<string, readonly string[]>> = {
   document: ['type', 'source', 'title', 'context', 'cache_control', 'citations'],
   thinking: ['type', 'thinking', 'signature'],
   redacted_thinking: ['type', 'data'],
+  tool_reference: ['type', 'tool_name'],
   tool_use: ['type', 'id', 'name', 'input', 'cache_control', 'caller'],
   tool_result: ['type', 'tool_use_id', 'content', 'is_error', 'cache_control'],
 }
 
+/** Fields that a request may have with these names in its header. */
+const betaFields: Readonly<Record<string, string>> = { context_management: 'context-management-2025-06-27' }
+const deferredTools = 'advanced-tool-use-2025-11-20'
+const systemMessages = 'mid-conversation-tool-changes-2026-07-01'
+
 /** The API's sentence about the first fault of a request; null for a valid one. */
-function findFault(body: ReceivedRequest): string | null {
-  const unknown = Object.keys(body).find((field) => !fields.has(field))
+function findFault(body: ReceivedRequest, betas: ReadonlySet<string>): string | null {
+  const unknown = Object.keys(body).find((field) => !fields.has(field) && !betas.has(betaFields[field] ?? ''))
+  const deferred = betas.has(deferredTools) ? -1 : (body.tools ?? []).findIndex((tool) => tool['defer_loading'] !== undefined)
+  if (deferred !== -1) return `tools.${deferred}.custom.defer_loading: Extra inputs are not permitted`
   if (unknown !== undefined) return `${unknown}: Extra inputs are not permitted`
   if (!(Number.isInteger(body.max_tokens) && body.max_tokens > 0)) return 'max_tokens: Field required'
   const marks = JSON.stringify([body.system, body.messages, body.tools]).split('"cache_control"').length - 1
   if (marks > 4) return `A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`
   if (typeof body['temperature'] === 'number' && !(body['temperature'] >= 0 && body['temperature'] <= 1))
     return 'temperature: range: 0..1'
-  return findThinkingFault(body) ?? findBlocksFault(body.system ?? [], 'system') ?? findConversationFault(body.messages)
+  return findThinkingFault(body) ?? findBlocksFault(body.system ?? [], 'system') ?? findConversationFault(body.messages, betas)
 }
 
 function findThinkingFault({ thinking, tool_choice: choice, temperature, max_tokens: cap }: ReceivedRequest): string | null {
@@ -195,6 +203,7 @@ function findBlocksFault(content: string | readonly Block[], path: string): stri
     const extra = Object.keys(block).find((field) => !known.includes(field))
     if (extra !== undefined) return `${at}.${extra}: Extra inputs are not permitted`
     if (type === 'text' && String(text).trim() === '') return `${at}: text content blocks must contain non-whitespace text`
+    if (type === 'tool_result' && inner === undefined) continue
     for (const each of [id, result])
       if (each !== undefined && !/^[\w-]+$/.test(String(each))) return `${at}.id: String should match pattern '^[a-zA-Z0-9_-]+$'`
     if (type === 'tool_result') {
@@ -205,12 +214,13 @@ function findBlocksFault(content: string | readonly Block[], path: string): stri
   return null
 }
 
-function findConversationFault(messages: readonly ReceivedMessage[]): string | null {
+function findConversationFault(messages: readonly ReceivedMessage[], betas: ReadonlySet<string>): string | null {
   if (messages.length === 0) return 'messages: at least one message is required'
   if (messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
   let open: readonly unknown[] = []
   for (const [i, { role, content }] of messages.entries()) {
-    if (role !== 'user' && role !== 'assistant') return `messages.${i}.role: Input should be 'user' or 'assistant'`
+    if (role !== 'user' && role !== 'assistant' && !(role === 'system' && betas.has(systemMessages)))
+      return `messages.${i}.role: Input should be 'user' or 'assistant'`
     if (content.length === 0) return `messages.${i}: all messages must have non-empty content`
     const fault = findBlocksFault(content, `messages.${i}.content`)
     if (fault !== null) return fault

@@ -17,10 +17,14 @@ export interface TargetFacts {
   readonly refusedMedia: readonly FilePartKind[]
   /** Whether it rejects files in a message of the role `tool`. */
   readonly refusesToolMedia: boolean
+  /** Whether it rejects what clients of its own API send, so that it receives the translation. */
+  readonly refusesNative?: boolean
 }
 
 export interface RequestForm {
   readonly api: TargetApi
+  /** Whether a request of the same API is sent as it was received. */
+  readonly isNative: boolean
   readonly developerRole: 'developer' | 'system'
   readonly reasoning: 'kept' | 'removed' | 'required'
   /** Whether signatures on calls are kept, or each turn of calls has one. */
@@ -48,11 +52,13 @@ export const plainChatTarget: TargetFacts = {
 /** @param clientFormat undefined for chat completions, whose clients have chosen the form of their messages themselves */
 export function toRequestForm(target: TargetFacts, clientFormat: ApiFormatName | undefined): RequestForm {
   const { api, developerRole, reasoning, requiresSignatures, takesMarks, refusedMedia, refusesToolMedia } = target
+  const { refusesNative = false } = target
   const isTranslated = clientFormat !== undefined
   const isChat = api === 'chat'
   const removes = isTranslated && reasoning === 'rejected'
   return {
     api,
+    isNative: !refusesNative && !isChat && clientFormat === formats[api],
     developerRole,
     reasoning: isChat && removes ? 'removed' : isChat && reasoning === 'required' ? 'required' : 'kept',
     signatures: isChat && removes ? 'removed' : isChat && requiresSignatures ? 'required' : 'kept',
@@ -62,6 +68,13 @@ export function toRequestForm(target: TargetFacts, clientFormat: ApiFormatName |
     attachesToolMedia: isChat && (isTranslated || refusesToolMedia),
     namesFiles: isChat && isTranslated,
   }
+}
+
+/** The format whose requests are in the API of a target. */
+const formats: Readonly<Record<Exclude<TargetApi, 'chat'>, ApiFormatName>> = {
+  anthropic: 'messages',
+  gemini: 'gemini',
+  responses: 'responses',
 }
 
 /** Equal for equal forms. */

@@ -10,10 +10,12 @@ import { splitFields } from '../field-policy.ts'
 import type { FieldPolicy } from '../field-policy.ts'
 import { withPreparedParts } from '../prepared-parts.ts'
 import type { PreparedParts } from '../prepared-parts.ts'
+import { RawJson } from '../raw-json.ts'
 import { getAnalysis } from '../request-analysis.ts'
 import { customToolsField, encryptedReasoningField, reasoningItemsField, summaryField } from '../responses-fields.ts'
 import { listPaidFields } from './cache-marks.ts'
-import { replaceMedia } from './media-notes.ts'
+import { listMedia, replaceMedia } from './media-notes.ts'
+import { findNativeRequest } from './native-request.ts'
 import { toFormKey, toRequestForm } from './request-form.ts'
 import type { RequestForm, TargetFacts } from './request-form.ts'
 
@@ -44,17 +46,34 @@ export function toTargetRequest(chat: ChatRequest, target: RequestTarget, encode
   const { policy, facts, droppedFields, withoutEncryptedReasoning } = target
   const form = toRequestForm(facts, chat.format)
   const isUsual = !withoutEncryptedReasoning && !droppedFields.has(customToolsField)
-  const parts = isUsual ? findPreparedParts(chat, form) : null
+  const parts = isUsual ? (findPreparedParts(chat, form) ?? findNativeParts(chat, form)) : null
   if (form.api === 'chat') {
     const { fields, dropped } = parts ?? encodeChatParts(withoutReasoning(chat, withoutEncryptedReasoning), form)
     return { fields: { ...splitFields(chat, policy).fields, ...fields }, dropped }
   }
   const { fields } = splitFields(parts === null ? { body: chat.body } : chat, policy)
   const all = { ...fields, ...toDefaults(fields, policy) }
-  if (parts !== null)
-    return { fields: withPreparedParts({ ...all, messages: undefined, tools: undefined }, parts), dropped: parts.dropped }
+  if (parts !== null) {
+    const rest = { ...all, messages: undefined, tools: undefined, ...readNativeUser(parts) }
+    return { fields: withPreparedParts(rest, { ...parts, rejected: droppedFields }), dropped: parts.dropped }
+  }
   const { messages, dropped } = toFormMessages(withoutReasoning(chat, withoutEncryptedReasoning), form)
   return { fields: { ...all, messages }, dropped }
+}
+
+/** The request in the API of the target, as its client sent it; null where the target receives the translated chat request. */
+export function findNativeParts(chat: Pick<ChatRequest, 'messages'>, form: RequestForm): PreparedParts | null {
+  const native = form.isNative ? findNativeRequest(chat) : undefined
+  if (native?.api !== form.api) return null
+  const { kinds } = form.refusedMedia.length === 0 ? { kinds: new Set() } : listMedia(chat.messages)
+  if (form.refusedMedia.some((kind) => kinds.has(kind))) return null
+  return { fields: native.fields, facts: { ...native.facts, isNative: true }, dropped: [] }
+}
+
+/** The user in a request of the Messages API, so that it becomes a pseudonym as in other APIs. */
+function readNativeUser({ fields: { metadata }, facts }: PreparedParts): Readonly<Record<string, unknown>> {
+  const value = metadata instanceof RawJson ? metadata.toJSON() : metadata
+  return facts['isNative'] === true && isRecord(value) && typeof value['user_id'] === 'string' ? { user: value['user_id'] } : {}
 }
 
 /** The messages with their private fields, in what does not depend on the API; and what is left out. */

@@ -10,15 +10,20 @@ export type AnswerEvent =
   | { readonly kind: 'start'; readonly id: string; readonly model: string }
   /** `logprobs`: as in a choice of a chat completion. */
   | { readonly kind: 'text'; readonly text: string; readonly logprobs?: Fields }
+  /**
+   * The upstream begins a block or message of text. `separator`: what stands before it in an API with one text. `phase`: of a message of the
+   * Responses API, whose clients return it.
+   */
+  | { readonly kind: 'text-break'; readonly separator: '' | '\n\n'; readonly phase?: string }
   | { readonly kind: 'refusal'; readonly text: string }
   | { readonly kind: 'reasoning'; readonly text: string; readonly field: ReasoningField }
   /** Ends the reasoning before it, or stands for itself where the text is hidden. */
   | { readonly kind: 'signed-reasoning'; readonly signed: SignedReasoning }
   | ({ readonly kind: 'call' } & CallPiece)
-  /** A `url_citation` of OpenAI's APIs. */
-  | { readonly kind: 'citation'; readonly annotation: Fields }
-  /** A picture that the model has drawn, as a `data:` URL or an address. */
-  | { readonly kind: 'image'; readonly url: string }
+  /** A `url_citation` of a chat completion, null for a source without an address; `native` is what the upstream's API has for it. */
+  | { readonly kind: 'citation'; readonly annotation: Fields | null; readonly native?: NativeCitation }
+  /** A picture that the model has drawn, as a `data:` URL or an address. Pieces of one picture in a stream have the same index. */
+  | { readonly kind: 'image'; readonly url: string; readonly index?: number }
   | { readonly kind: 'search'; readonly step: HostedSearchStep }
   | { readonly kind: 'stop-sequence'; readonly sequence: string }
   /** A reason of chat completions. */
@@ -29,6 +34,11 @@ export type AnswerEvent =
 /** Whether an event does more than to announce or to end the answer. */
 export function isOutput({ kind }: AnswerEvent): boolean {
   return kind !== 'start' && kind !== 'stop-sequence' && kind !== 'finish' && kind !== 'usage'
+}
+
+export interface NativeCitation {
+  readonly api: 'messages' | 'responses'
+  readonly value: Fields
 }
 
 /** The field that the upstream uses for reasoning; it accepts its own reasoning in the same field. */

@@ -50,7 +50,9 @@ export class ChatEncoder {
       case 'image':
         return this.#write({ images: [{ type: 'image_url', image_url: { url: event.url } }] })
       case 'citation':
-        return this.#write({ annotations: [event.annotation] })
+        return event.annotation === null ? null : this.#write({ annotations: [event.annotation] })
+      case 'text-break':
+        return event.separator === '' ? null : this.#write({ content: event.separator })
       case 'call':
         return this.#toCall(event)
       case 'stop-sequence':

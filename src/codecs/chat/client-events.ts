@@ -8,6 +8,7 @@ import { ChatEncoder } from './chat-encoder.ts'
 import type { ChatAnswerContext } from './chat-encoder.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { doneEvent } from '../../exchange/response-headers.ts'
+import { PictureJoiner } from './picture-parts.ts'
 import { readAnswerEvents } from './read-events.ts'
 import { StreamedCitations } from './clamp-citations.ts'
 import { needsNoFilter, hasContentFields, filterResponse } from './response-filter.ts'
@@ -30,6 +31,7 @@ interface ClientEventsOptions {
 export class ClientEvents implements AnswerSink {
   readonly #options: ClientEventsOptions
   readonly #citations = new StreamedCitations()
+  readonly #pictures = new PictureJoiner()
   /** Indexes of the choices whose finish reason was sent. */
   readonly #endedChoices = new Set<unknown>()
   #chatEncoder: ChatEncoder | undefined
@@ -99,7 +101,8 @@ export class ClientEvents implements AnswerSink {
   /** The last frames: usage and charge if the usage was requested, then the end. */
   buildTrailer(usage: AnswerUsage, charge?: JsonObject): string {
     const { encoder, includeUsage } = this.#options
-    if (encoder !== undefined) return encoder.push([{ kind: 'usage', usage, charge }]) + encoder.end()
+    if (encoder !== undefined)
+      return encoder.push([...this.#pictures.takeAll(), { kind: 'usage', usage, charge }]) + encoder.end()
     if (!includeUsage) return doneEvent
     return `data: ${JSON.stringify({ ...this.#head, choices: [], usage, charge })}\n\n${doneEvent}`
   }
@@ -108,7 +111,7 @@ export class ClientEvents implements AnswerSink {
     const { encoder, onEvent } = this.#options
     if (encoder !== undefined) {
       onEvent?.(JSON.stringify(chunk))
-      return encoder.push(readAnswerEvents(chunk))
+      return encoder.push(this.#pictures.join(readAnswerEvents(chunk)))
     }
     return this.#writeChunk(chunk)
   }

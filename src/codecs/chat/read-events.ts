@@ -4,6 +4,7 @@ import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { toText } from '../shared/to-text.ts'
 import { readCallSignatures } from './call-signatures.ts'
+import { toPictureUrl } from './picture-parts.ts'
 
 /** What the first choice has, as `delta` or `message`, and the usage. */
 export function readAnswerEvents({ choices, usage }: JsonObject): readonly AnswerEvent[] {
@@ -26,7 +27,7 @@ function readChoice({ delta, message, finish_reason: reason, stop_reason: sequen
 }
 
 function readMessage(message: JsonObject, events: AnswerEvent[]): void {
-  const { annotations, tool_calls: calls, function_call: legacyCall } = message
+  const { annotations, images, tool_calls: calls, function_call: legacyCall } = message
   // Servers use three fields for the same text, and some send it twice: one field counts.
   const thought = joinTexts(message['reasoning_content'])
   const reasoning = thought || joinTexts(message['reasoning']) || joinTexts(message['reasoning_details'])
@@ -37,8 +38,15 @@ function readMessage(message: JsonObject, events: AnswerEvent[]): void {
   if (text !== '') events.push({ kind: 'text', text })
   if (Array.isArray(annotations))
     for (const annotation of annotations.filter(isRecord)) events.push({ kind: 'citation', annotation })
+  if (Array.isArray(images)) for (const image of images.filter(isRecord)) readPicture(image, events)
   if (Array.isArray(calls) && calls.length > 0) for (const call of calls.filter(isRecord)) events.push(readCall(call))
   else if (isRecord(legacyCall)) events.push(readCall({ index: 0, function: legacyCall }))
+}
+
+function readPicture(image: JsonObject, events: AnswerEvent[]): void {
+  const url = toPictureUrl(image)
+  const { index } = image
+  if (url !== null) events.push({ kind: 'image', url, ...(typeof index === 'number' ? { index } : {}) })
 }
 
 function readCall({ index, id, function: called }: JsonObject): AnswerEvent {

@@ -66,7 +66,10 @@ export class GenerateDecoder implements AnswerDecoder {
     const index = this.#calls++
     const id = this.#ids.add(readString(sentId))
     const signed = signature === '' ? [] : [toSignedEvent({ id, ...toSignatureFields(signature) })]
-    return [...signed, { kind: 'call', index, id, name: readString(name), arguments: JSON.stringify(args ?? {}) }]
+    return [
+      ...signed,
+      { kind: 'call', index, id, name: readString(name), arguments: JSON.stringify(args ?? {}), isComplete: true },
+    ]
   }
 }
 

@@ -46,6 +46,8 @@ export class GenerateEncoder implements AnswerEncoder {
   readonly #queries: string[] = []
   #finishReason: string | null = null
   #usage: unknown
+  #charge: JsonObject | undefined
+  readonly #citations: JsonObject[] = []
 
   constructor(context: AnswerContext<GeminiState>) {
     this.#context = context
@@ -68,7 +70,7 @@ export class GenerateEncoder implements AnswerEncoder {
 
   /** Calls are written whole, when it is known that the turn has not failed. */
   end(): string {
-    return this.#toEvent(this.#toCandidate(this.#toLastParts()), this.#toUsageFields())
+    return this.#toEvent(this.#toCandidate(this.#toLastParts()), { ...this.#toUsageFields(), charge: this.#charge })
   }
 
   fail(x: FailedExchange, failure: GatewayError): string {
@@ -114,6 +116,12 @@ export class GenerateEncoder implements AnswerEncoder {
         return []
       case 'usage':
         this.#usage = event.usage
+        this.#charge = event.charge
+        return []
+      case 'text-break':
+        return event.separator === '' ? [] : this.#toParts({ kind: 'text', text: event.separator })
+      case 'citation':
+        if (event.annotation !== null) this.#citations.push(event.annotation)
         return []
       default:
         return []
@@ -166,7 +174,11 @@ export class GenerateEncoder implements AnswerEncoder {
   }
 
   #toCandidate(parts: readonly JsonObject[]): JsonObject {
-    const grounding = toGroundingMetadata(this.#text, { sources: this.#sources, queries: this.#queries })
+    const grounding = toGroundingMetadata(this.#text, {
+      sources: this.#sources,
+      queries: this.#queries,
+      citations: this.#citations,
+    })
     return {
       content: { parts, role: 'model' },
       finishReason: finishReasons[this.#finishReason ?? ''] ?? 'STOP',

@@ -1,25 +1,44 @@
-/** The searches of an answer, and where its text names their sources. */
+/** The searches of an answer, and where its text names their sources and those of the upstream. */
 import type { SearchSource } from '../../conversation/answer-event.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { findCitations } from '../shared/find-citations.ts'
+import { isFields, readString } from './read-json.ts'
 
-interface Searches {
+interface Grounding {
   readonly sources: readonly SearchSource[]
   readonly queries: readonly string[]
+  /** As in a chat completion. */
+  readonly citations: readonly JsonObject[]
 }
 
-/** Null without a search. */
-export function toGroundingMetadata(text: string, { sources, queries }: Searches): JsonObject | null {
-  if (queries.length === 0) return null
+/** Null without a search and without a source. */
+export function toGroundingMetadata(text: string, { sources, queries, citations }: Grounding): JsonObject | null {
+  const cited = citations.map(readUrlCitation).filter(({ url }) => url !== '')
+  if (queries.length === 0 && cited.length === 0) return null
+  const found = findCitations(text, sources).map(({ source, start, end }) => toSupport(text, start, end, sources.indexOf(source)))
+  const named = cited.flatMap(({ start, end }, at) => (end > start ? toSupport(text, start, end, sources.length + at) : []))
   return {
     webSearchQueries: queries,
-    groundingChunks: sources.map(({ url, title }) => ({ web: { uri: url, title } })),
-    groundingSupports: findCitations(text, sources).map(({ source, start, end }) => ({
-      // Places are bytes of UTF-8.
-      segment: { startIndex: countBytes(text, start), endIndex: countBytes(text, end), text: text.slice(start, end) },
-      groundingChunkIndices: [sources.indexOf(source)],
-    })),
+    groundingChunks: [...sources, ...cited].map(({ url, title }) => ({ web: { uri: url, title } })),
+    groundingSupports: [...found, ...named],
   }
+}
+
+function readUrlCitation(annotation: JsonObject) {
+  const inner = annotation['url_citation']
+  const { url, title, start_index: start, end_index: end } = isFields(inner) ? inner : annotation
+  const address = readString(url)
+  return { url: address, title: readString(title) || address, start: readIndex(start), end: readIndex(end) }
+}
+
+function readIndex(value: unknown): number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : 0
+}
+
+/** Places are bytes of UTF-8. */
+function toSupport(text: string, start: number, end: number, chunk: number): JsonObject {
+  const segment = { startIndex: countBytes(text, start), endIndex: countBytes(text, end), text: text.slice(start, end) }
+  return { segment, groundingChunkIndices: [chunk] }
 }
 
 function countBytes(text: string, end: number): number {

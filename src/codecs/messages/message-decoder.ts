@@ -8,6 +8,7 @@ import { CallIds } from '../shared/call-ids.ts'
 import { parseFinishReason } from '../chat/finish-reason.ts'
 import { toText } from '../shared/to-text.ts'
 import { MessageUsage } from './message-usage.ts'
+import { toCitationEvents } from './message-citations.ts'
 
 /** Blocks follow one after the other; a server that never ends them must not exhaust memory. */
 const maxOpenBlocks = 512
@@ -18,12 +19,16 @@ type OpenBlock =
   | { readonly type: 'tool_use'; readonly call: number; readonly input: unknown; hasArguments: boolean }
 
 const nothing: readonly AnswerEvent[] = []
+/** A citation belongs to its block. */
+const textBreak: AnswerEvent = { kind: 'text-break', separator: '' }
 
 export class MessageDecoder implements AnswerDecoder {
   readonly #usage = new MessageUsage()
   readonly #open = new Map<unknown, OpenBlock>()
   readonly #ids: CallIds
   #calls = 0
+  /** The block before was text as well. */
+  #isAfterText = false
 
   /** @param requestId ids of calls that the upstream gave none are derived from it */
   constructor(requestId: string) {
@@ -65,10 +70,14 @@ export class MessageDecoder implements AnswerDecoder {
   #startBlock(index: unknown, block: unknown): readonly AnswerEvent[] {
     if (!isRecord(block)) return nothing
     if (this.#open.size >= maxOpenBlocks) throw new AnswerTooLargeError('too many open blocks')
-    const { type, text, thinking, signature, id, name, input } = block
+    const { type, text, thinking, signature, id, name, input, citations } = block
+    const isAfterText = this.#isAfterText
+    this.#isAfterText = type === 'text'
     switch (type) {
-      case 'text':
-        return toTextEvents(text)
+      case 'text': {
+        const cited = Array.isArray(citations) ? (citations as unknown[]).flatMap(toCitationEvents) : nothing
+        return isAfterText ? [textBreak, ...toTextEvents(text), ...cited] : [...toTextEvents(text), ...cited]
+      }
       case 'thinking':
         this.#open.set(index, { type, text: toText(thinking), signature: toText(signature) })
         return toReasoningEvents(thinking)
@@ -90,6 +99,8 @@ export class MessageDecoder implements AnswerDecoder {
     switch (delta['type']) {
       case 'text_delta':
         return toTextEvents(delta['text'])
+      case 'citations_delta':
+        return toCitationEvents(delta['citation'])
       case 'thinking_delta':
         if (open?.type === 'thinking') open.text += toText(delta['thinking'])
         return toReasoningEvents(delta['thinking'])

@@ -22,7 +22,9 @@ import {
 import { streamedBlocks, toEvent, WholeContent } from './block-writer.ts'
 import type { BlockWriter } from './block-writer.ts'
 import { toErrorBody } from './failures.ts'
-import { readSignedText, sealReasoning } from '../shared/sealed-reasoning.ts'
+import { toMessageCitation } from './message-citations.ts'
+import { describePicture } from '../shared/describe-picture.ts'
+import { isCallSignature, readSignedText, sealReasoning } from '../shared/sealed-reasoning.ts'
 import { toCitations, toSearchResultBlock, toSearchUseBlock } from './search-blocks.ts'
 import { ToolCallList } from '../shared/tool-call-list.ts'
 import type { ToolCall } from '../shared/tool-call-list.ts'
@@ -61,6 +63,10 @@ export class MessagesEncoder implements AnswerEncoder {
   /** Text that arrived while a call was open, which more of its arguments may follow. */
   #lateText = ''
   #writtenCalls = new Set<ToolCall>()
+  /** Calls that arrive whole or signed are written at the end: a later one may have a signature, whose block must stand before all calls. */
+  #holdsCalls = false
+  /** Citations of the text that follows. */
+  #citations: JsonObject[] = []
   #finishReason: string | null = null
   #stopSequence: string | null = null
   #usage: unknown
@@ -99,10 +105,12 @@ export class MessagesEncoder implements AnswerEncoder {
         return ''
       // Clients refuse reasoning after a call, and its text would be lost with the turn.
       case 'reasoning':
-        return this.#calls.all.length > 0 ? '' : this.#pushReasoning(event.text, event.field)
+        return this.#writtenCalls.size > 0 ? '' : this.#pushReasoning(event.text, event.field)
       case 'signed-reasoning':
-        return this.#calls.all.length > 0 ? '' : this.#pushSigned(event.signed)
+        this.#holdsCalls ||= isCallSignature(event.signed)
+        return this.#writtenCalls.size > 0 ? '' : this.#pushSigned(event.signed)
       case 'call':
+        this.#holdsCalls ||= event.isComplete === true
         return this.#pushCall(this.#calls.add(event), event.arguments)
       case 'search':
         return this.#pushSearch(event.step)
@@ -117,9 +125,13 @@ export class MessagesEncoder implements AnswerEncoder {
         this.#usage = event.usage
         this.#charge = event.charge
         return ''
-      case 'start':
-      case 'image':
+      case 'text-break':
+        return this.#breakText(event.separator)
       case 'citation':
+        return this.#pushCitation(toMessageCitation(event))
+      case 'image':
+        return this.#pushText(this.#hasText ? `\n\n${describePicture(event.url)}` : describePicture(event.url))
+      case 'start':
         return ''
     }
   }
@@ -143,6 +155,7 @@ export class MessagesEncoder implements AnswerEncoder {
   whole(events: readonly AnswerEvent[]): string {
     const content = new WholeContent()
     this.#blocks = content
+    this.#holdsCalls = events.some((event) => event.kind === 'signed-reasoning' && isCallSignature(event.signed))
     this.push(events)
     this.#endContent()
     return JSON.stringify({
@@ -238,7 +251,22 @@ export class MessagesEncoder implements AnswerEncoder {
     this.#leadingSpace = ''
     this.#hasText = true
     if (this.#sources.length > 0) this.#citedText += text
-    return events + this.#delta({ type: 'text_delta', text })
+    const citations = this.#citations.map((citation) => this.#delta({ type: 'citations_delta', citation }))
+    this.#citations = []
+    return events + this.#delta({ type: 'text_delta', text }) + citations.join('')
+  }
+
+  #breakText(separator: string): string {
+    if (separator === '') return this.#open?.type === 'text' ? this.#close() : ''
+    return this.#pushEvent({ kind: 'text', text: separator })
+  }
+
+  /** It belongs to the open text, or to the next one. */
+  #pushCitation(citation: JsonObject | null): string {
+    if (citation === null) return ''
+    if (this.#open?.type === 'text') return this.#delta({ type: 'citations_delta', citation })
+    this.#citations.push(citation)
+    return ''
   }
 
   /** The pieces of two calls may alternate. The first one is streamed, and others are written whole at the end, as those with free text are. */
@@ -246,7 +274,7 @@ export class MessagesEncoder implements AnswerEncoder {
     if (this.#open?.type === 'tool_use' && this.#open.call === call)
       return piece === '' ? '' : this.#delta({ type: 'input_json_delta', partial_json: piece })
     // A call without a name yet cannot be opened.
-    if (this.#writtenCalls.size > 0 || call.name === '' || call.isCustom) return ''
+    if (this.#writtenCalls.size > 0 || call.name === '' || call.isCustom || this.#holdsCalls) return ''
     return this.#close() + this.#openCall(call)
   }
 

@@ -24,6 +24,8 @@ export type EventType =
   | 'response.web_search_call.in_progress'
   | 'response.web_search_call.searching'
   | 'response.web_search_call.completed'
+  | 'response.image_generation_call.in_progress'
+  | 'response.image_generation_call.completed'
   | 'keepalive'
 
 /** The JSON around the `delta` of an event that is sent often; its other fields are serialized once. */

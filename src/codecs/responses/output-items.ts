@@ -131,11 +131,48 @@ export class WebSearchItem extends OutputItem {
   }
 }
 
+/** A picture that the model has drawn. */
+export class PictureItem extends OutputItem {
+  readonly #data: string
+
+  /** @param data Base64 */
+  constructor(place: ItemPlace, data: string) {
+    super(place)
+    this.#data = data
+  }
+
+  protected toJson(): JsonObject {
+    return { ...this.toEmptyJson(), status: 'completed', result: this.#data }
+  }
+
+  protected toEmptyJson(): JsonObject {
+    return { id: this.place.id, type: 'image_generation_call', status: 'in_progress', result: null }
+  }
+
+  protected writeStart(events: EventWriter): string {
+    return events.write('response.image_generation_call.in_progress', this.location)
+  }
+
+  protected writeDeltas(): string {
+    return ''
+  }
+
+  protected writeEnd(events: EventWriter): string {
+    return events.write('response.image_generation_call.completed', this.location)
+  }
+}
+
 export class MessageItem extends OutputItem {
   #text = ''
   #unsent = ''
   readonly #annotations: JsonObject[] = []
   #sentAnnotations = 0
+  readonly #phase: object
+
+  constructor(place: ItemPlace, phase?: string) {
+    super(place)
+    this.#phase = phase === undefined ? {} : { phase }
+  }
 
   get text(): string {
     return this.#text
@@ -151,11 +188,11 @@ export class MessageItem extends OutputItem {
   }
 
   protected toJson(status: ItemStatus): JsonObject {
-    return { id: this.place.id, type: 'message', role: 'assistant', status, content: [this.#toPart()] }
+    return { id: this.place.id, type: 'message', role: 'assistant', status, content: [this.#toPart()], ...this.#phase }
   }
 
   protected toEmptyJson(): JsonObject {
-    return { id: this.place.id, type: 'message', role: 'assistant', status: 'in_progress', content: [] }
+    return { id: this.place.id, type: 'message', role: 'assistant', status: 'in_progress', content: [], ...this.#phase }
   }
 
   protected writeStart(events: EventWriter): string {

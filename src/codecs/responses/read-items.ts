@@ -1,6 +1,7 @@
 /** Reads the items of an answer, and how it ended. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { toText } from '../shared/to-text.ts'
 
 /** The texts of a message's parts of one type. */
@@ -43,6 +44,30 @@ export function toLogprobs(list: unknown): { readonly logprobs?: JsonObject } {
   if (!Array.isArray(list) || list.length === 0) return {}
   const content = (list as unknown[]).map((entry) => (isRecord(entry) ? { bytes: null, ...entry } : entry))
   return { logprobs: { content, refusal: null } }
+}
+
+/** The sources that a message's parts name. */
+export function readAnnotations({ content }: JsonObject): readonly unknown[] {
+  return Array.isArray(content) ? content.filter(isRecord).flatMap((part) => part['annotations'] ?? []) : []
+}
+
+/** @param textStart where the message begins in the text of a chat completion */
+export function toCitationEvent(annotation: JsonObject, textStart: number): AnswerEvent {
+  const { type, url, title, start_index: start, end_index: end } = annotation
+  const place = (at: unknown): number => (typeof at === 'number' ? at + textStart : 0)
+  const inner = { url, title: title ?? url, start_index: place(start), end_index: place(end) }
+  const isAddress = type === 'url_citation' && typeof url === 'string'
+  return {
+    kind: 'citation',
+    annotation: isAddress ? { type, url_citation: inner } : null,
+    native: { api: 'responses', value: annotation },
+  }
+}
+
+/** The picture of an `image_generation_call`. */
+export function toPictureEvents({ result, output_format: format }: JsonObject): readonly AnswerEvent[] {
+  if (typeof result !== 'string' || result === '') return []
+  return [{ kind: 'image', url: `data:image/${toText(format) || 'png'};base64,${result}` }]
 }
 
 /** The error of a failed answer. */

@@ -11,9 +11,12 @@ import {
   joinLogprobs,
   joinSummary,
   joinTexts,
+  readAnnotations,
   readReasoningItem,
+  toCitationEvent,
   toFinishReason,
   toLogprobs,
+  toPictureEvents,
   toStreamError,
 } from './read-items.ts'
 import { toChatUsage } from './response-usage.ts'
@@ -28,7 +31,11 @@ interface OpenItem {
   readonly isCustom: boolean
   /** Some of its text, or of its arguments, was received. */
   hasText: boolean
+  hasCitations: boolean
   isDone: boolean
+  /** Where its text begins in the text of the answer. */
+  textStart: number
+  readonly phase: unknown
 }
 
 export class ResponseDecoder implements AnswerDecoder {
@@ -40,6 +47,7 @@ export class ResponseDecoder implements AnswerDecoder {
   /** The text of an earlier message, or part of a summary, must be separated from the next. */
   #hasText = false
   #hasReasoning = false
+  #textLength = 0
 
   /** @param requestId ids of calls that the upstream gave none are derived from it */
   constructor(requestId: string) {
@@ -56,6 +64,8 @@ export class ResponseDecoder implements AnswerDecoder {
         return this.#startItem(index, item)
       case 'response.output_text.delta':
         return this.#addText(index, delta, event['logprobs'])
+      case 'response.output_text.annotation.added':
+        return this.#addCitations(index, [event['annotation']])
       case 'response.refusal.delta':
         return this.#addRefusal(index, delta)
       case 'response.reasoning_summary_part.added':
@@ -96,11 +106,19 @@ export class ResponseDecoder implements AnswerDecoder {
   #startItem(index: unknown, item: unknown): readonly AnswerEvent[] {
     if (!isRecord(item) || this.#items.has(index)) return []
     if (this.#items.size >= maxItems) throw new AnswerTooLargeError('too many items')
-    const { type, call_id: callId, id: itemId } = item
+    const { type, call_id: callId, id: itemId, phase } = item
     const isCustom = type === 'custom_tool_call'
     const isSearch = type === 'tool_search_call' && item['execution'] !== 'server'
     const call = isCustom || isSearch || type === 'function_call' ? this.#calls++ : null
-    this.#items.set(index, { call, isCustom, hasText: false, isDone: false })
+    this.#items.set(index, {
+      call,
+      isCustom,
+      hasText: false,
+      hasCitations: false,
+      isDone: false,
+      textStart: this.#textLength,
+      phase,
+    })
     if (call === null) return []
     const id = this.#ids.add(toText(callId ?? itemId))
     return [toCallEvent({ index: call, id, name: isSearch ? 'tool_search' : readName(item), arguments: '' }, isCustom)]
@@ -109,9 +127,27 @@ export class ResponseDecoder implements AnswerDecoder {
   #addText(index: unknown, delta: unknown, logprobs: unknown): readonly AnswerEvent[] {
     const text = toText(delta)
     if (text === '') return []
-    const isNewMessage = this.#markText(index) && this.#hasText
+    const started = this.#markText(index) ? this.#startText(index) : []
     this.#hasText = true
-    return [{ kind: 'text', text: isNewMessage ? `\n\n${text}` : text, ...toLogprobs(logprobs) }]
+    this.#textLength += text.length
+    return [...started, { kind: 'text', text, ...toLogprobs(logprobs) }]
+  }
+
+  #startText(index: unknown): readonly AnswerEvent[] {
+    const separator = this.#hasText ? '\n\n' : ''
+    this.#textLength += separator.length
+    const item = this.#items.get(index)
+    if (item !== undefined) item.textStart = this.#textLength
+    const phase = toText(item?.phase)
+    if (phase !== '') return [{ kind: 'text-break', separator, phase }]
+    return separator === '' ? [] : [{ kind: 'text-break', separator }]
+  }
+
+  #addCitations(index: unknown, annotations: readonly unknown[]): readonly AnswerEvent[] {
+    const item = this.#items.get(index)
+    if (item === undefined || annotations.length === 0) return []
+    item.hasCitations = true
+    return annotations.filter(isRecord).map((each) => toCitationEvent(each, item.textStart))
   }
 
   #addRefusal(index: unknown, delta: unknown): readonly AnswerEvent[] {
@@ -146,6 +182,7 @@ export class ResponseDecoder implements AnswerDecoder {
     return [
       ...opened,
       ...(open.hasText ? [] : this.#readContent(index, item)),
+      ...(open.hasCitations ? [] : this.#addCitations(index, readAnnotations(item))),
       ...this.#signReasoning(item),
       ...completeText(open, item),
     ]
@@ -162,6 +199,8 @@ export class ResponseDecoder implements AnswerDecoder {
         const text = joinSummary(item)
         return this.#addReasoning(index, this.#hasReasoning && text !== '' ? `\n\n${text}` : text)
       }
+      case 'image_generation_call':
+        return toPictureEvents(item)
       case 'function_call':
         return this.#addArguments(index, item['arguments'])
       case 'custom_tool_call':

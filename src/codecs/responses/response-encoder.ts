@@ -10,13 +10,14 @@ import type {
 } from '../../conversation/answer-event.ts'
 import { findCitations } from '../shared/find-citations.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import { sealReasoning } from '../shared/sealed-reasoning.ts'
+import { describePicture } from '../shared/describe-picture.ts'
+import { isCallSignature, sealReasoning } from '../shared/sealed-reasoning.ts'
 import type { Reasoning } from '../shared/sealed-reasoning.ts'
 import { ToolCallList } from '../shared/tool-call-list.ts'
 import type { ToolCall } from '../shared/tool-call-list.ts'
 import { EventWriter } from './event-writer.ts'
 import { toStreamError } from './failures.ts'
-import { CustomCallItem, FunctionCallItem, MessageItem, ToolSearchItem, WebSearchItem } from './output-items.ts'
+import { CustomCallItem, FunctionCallItem, MessageItem, PictureItem, ToolSearchItem, WebSearchItem } from './output-items.ts'
 import type { ItemPlace, ItemStatus, OutputItem } from './output-items.ts'
 import { ReasoningItem } from './reasoning-item.ts'
 import { createResponse, toResponseUsage } from './response-object.ts'
@@ -50,6 +51,8 @@ export class ResponsesEncoder implements AnswerEncoder {
   readonly #events = new EventWriter()
   readonly #calls: ToolCallList
   readonly #callsWithItem = new Set<ToolCall>()
+  /** Calls that arrive whole or signed become items at the end: a later one may have a signature, whose item must stand before all calls. */
+  #holdsCalls = false
   readonly #calledTools: CalledToolFinder
   readonly #items: OutputItem[] = []
   /** Position of the item that is being streamed; those before it have ended. */
@@ -110,6 +113,7 @@ export class ResponsesEncoder implements AnswerEncoder {
   }
 
   whole(events: readonly AnswerEvent[]): string {
+    this.#holdsCalls = events.some((event) => event.kind === 'signed-reasoning' && isCallSignature(event.signed))
     this.push(events)
     if (this.#finishReason === null) this.#finish('stop')
     return this.#createFinalResponse()
@@ -139,7 +143,7 @@ export class ResponsesEncoder implements AnswerEncoder {
 
   #add(event: AnswerEvent): void {
     // Clients with strict types reject reasoning after a call.
-    const takesReasoning = this.#calls.all.length === 0
+    const takesReasoning = this.#callsWithItem.size === 0
     switch (event.kind) {
       case 'text':
       case 'refusal':
@@ -151,12 +155,20 @@ export class ResponsesEncoder implements AnswerEncoder {
         return this.#getReasoning().addText(event.text)
       // It ends the item of its text, or stands for itself where its text was not shown.
       case 'signed-reasoning':
+        this.#holdsCalls ||= isCallSignature(event.signed)
         return takesReasoning ? this.#getReasoning(event.signed).sign(event.signed) : undefined
       case 'citation':
-        return this.#addAnnotation(event.annotation)
+        return this.#addAnnotation(event)
+      case 'text-break':
+        if (event.phase !== undefined || (event.separator !== '' && this.#items.at(-1) instanceof MessageItem))
+          this.#addMessage(event.phase)
+        return
+      case 'image':
+        return this.#addPicture(event.url)
       case 'call': {
+        this.#holdsCalls ||= event.isComplete === true && this.#callsWithItem.size === 0
         const call = this.#calls.add(event)
-        if (call.name !== '' && !this.#callsWithItem.has(call)) this.#addCallItem(call)
+        if (call.name !== '' && !this.#holdsCalls && !this.#callsWithItem.has(call)) this.#addCallItem(call)
       }
     }
   }
@@ -170,10 +182,16 @@ export class ResponsesEncoder implements AnswerEncoder {
     return item
   }
 
-  #addAnnotation(annotation: JsonObject): void {
-    const citation = toUrlCitation(annotation)
+  #addAnnotation({ annotation, native }: Extract<AnswerEvent, { kind: 'citation' }>): void {
+    const citation = native?.api === 'responses' ? native.value : toUrlCitation(annotation ?? {})
     const last = this.#items.at(-1)
     if (citation !== null && last instanceof MessageItem) last.addAnnotation(citation)
+  }
+
+  #addPicture(url: string): void {
+    const data = /^data:[^,]*;base64,/.exec(url)
+    if (data === null) return this.#getMessage().addText(`\n\n${describePicture(url)}`)
+    this.#items.push(new PictureItem(this.#createPlace('ig'), url.slice(data[0].length)))
   }
 
   #addCallItem(call: ToolCall): void {
@@ -266,15 +284,14 @@ export class ResponsesEncoder implements AnswerEncoder {
   readonly #seal = (reasoning: Pick<Reasoning, 'text' | 'signed'>): string =>
     sealReasoning({ field: this.#reasoningField, ...reasoning }, this.#context)
 
+  /** The last item if it is a message, else a new one. */
   #getMessage(): MessageItem {
-    return this.#getLastItem(MessageItem, () => new MessageItem(this.#createPlace('msg')))
+    const last = this.#items.at(-1)
+    return last instanceof MessageItem ? last : this.#addMessage()
   }
 
-  /** The last item if it is of this kind, else a new one. */
-  #getLastItem<Item extends OutputItem>(kind: abstract new (...args: never[]) => Item, create: () => Item): Item {
-    const last = this.#items.at(-1)
-    if (last instanceof kind) return last
-    const item = create()
+  #addMessage(phase?: string): MessageItem {
+    const item = new MessageItem(this.#createPlace('msg'), phase)
     this.#items.push(item)
     return item
   }

@@ -56,6 +56,11 @@ export function toReasoning(signed: SignedReasoning): Reasoning {
   return { field: 'reasoning_content', text: readSignedText(signed), signed }
 }
 
+/** Whether it belongs to the call of its id, which follows. */
+export function isCallSignature({ field, value }: SignedReasoning): boolean {
+  return field === callSignaturesField && value['id'] !== undefined
+}
+
 /** What a client shows of it; empty where its upstream shows nothing. */
 export function readSignedText({ value: { thinking, summary } }: SignedReasoning): string {
   if (typeof thinking === 'string') return thinking

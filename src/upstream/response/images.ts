@@ -1,4 +1,5 @@
 /** Extracts the images of an upstream's response, from every known format. */
+import { toPictureUrl } from '../../codecs/chat/picture-parts.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { validateChoices } from './validate-completion.ts'
 
@@ -70,12 +71,8 @@ const imageRestPattern = /^[^\]\n]*\]\(\s*<?(?=([^)\s>]+))\1>?[^)\n]*\)/
 const dataUrlPattern = /\bdata:[a-z]+\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=_-]+/gi
 
 function parseImagePart(part: unknown): GeneratedImage | null {
-  if (!isRecord(part)) return null
-  const url = isRecord(part['image_url']) ? part['image_url']['url'] : part['image_url']
-  if (typeof url === 'string') return parseImageUrl(url)
-  const inline = part['inlineData'] ?? part['inline_data']
-  if (isRecord(inline) && typeof inline['data'] === 'string') return { kind: 'base64', data: inline['data'] }
-  return typeof part['b64_json'] === 'string' ? { kind: 'base64', data: part['b64_json'] } : null
+  const url = isRecord(part) ? toPictureUrl(part) : null
+  return url === null ? null : parseImageUrl(url)
 }
 
 function parseImageUrl(url: string): GeneratedImage {

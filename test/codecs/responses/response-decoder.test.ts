@@ -103,7 +103,11 @@ t.test('separates the texts of two messages, and of two summaries without a sign
     { type: 'message', text: 'First.' },
     { type: 'message', text: 'Second.' },
   ]
-  t.match(collect(decode(toEvents(request, { output })))[0], { kind: 'text', text: 'First.\n\nSecond.' })
+  t.match(collect(decode(toEvents(request, { output }))), [
+    { kind: 'text', text: 'First.' },
+    { kind: 'text-break', separator: '\n\n' },
+    { kind: 'text', text: 'Second.' },
+  ])
   const unsigned = { ...reasoning, encrypted_content: null }
   const done = [0, 1].map((output_index) => ({ type: 'response.output_item.done', output_index, item: unsigned }))
   t.same(collect(decode(done)), [{ kind: 'reasoning', text: 'One.\n\nTwo.\n\nOne.\n\nTwo.', field: 'reasoning_content' }])

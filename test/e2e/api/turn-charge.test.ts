@@ -10,10 +10,16 @@ import { searchOnce, startSearchingGateway } from '../../tools/hosted-search/scr
 type Json = Readonly<Record<string, unknown>>
 
 const messages = [{ role: 'user', content: 'Hello!' }]
-const formats: readonly { readonly path: string; readonly body: Json }[] = [
+const gemini = '/v1beta/models/svc-2.1'
+const formats: readonly { readonly path: string; readonly streamPath?: string; readonly body: Json }[] = [
   { path: '/v1/chat/completions', body: { messages, stream_options: { include_usage: true } } },
   { path: '/v1/responses', body: { input: 'Hello!' } },
   { path: '/v1/messages', body: { messages, max_tokens: 200 } },
+  {
+    path: `${gemini}:generateContent`,
+    streamPath: `${gemini}:streamGenerateContent?alt=sse`,
+    body: { model: undefined, contents: [{ role: 'user', parts: [{ text: 'Hello!' }] }] },
+  },
 ]
 
 function post(gateway: TestGateway, token: string, path: string, body: Json, headers: Record<string, string> = {}) {
@@ -83,7 +89,7 @@ t.test('whole answers and streams of each format have the charge of the ledger a
   const gateway = await startGateway(t)
   gateway.demo.script(() => ({ tokens: 8, usage: { prompt_tokens: 1_000, completion_tokens: 8 } }))
   const { token } = await gateway.createMember()
-  for (const { path, body } of formats) {
+  for (const { path, streamPath, body } of formats) {
     const whole = await post(gateway, token, path, { ...body, ...(path.includes('chat') ? { stream_options: undefined } : {}) })
     t.equal(whole.status, 200)
     await whole.text()
@@ -92,7 +98,8 @@ t.test('whole answers and streams of each format have the charge of the ledger a
     const left = await readLeft(gateway, token, 'premium')
     t.same(readHeaders(whole), { credits: turn?.credits, tier: 'premium', left }, `${path}, whole`)
 
-    const answer = await post(gateway, token, path, { ...body, stream: true })
+    const streaming = streamPath === undefined ? { ...body, stream: true } : body
+    const answer = await post(gateway, token, streamPath ?? path, streaming)
     const { charge, type, isLast } = readCharge(await answer.text())
     const [streamed] = await listSettled(gateway)
     const leftThen = await readLeft(gateway, token, 'premium')

@@ -96,7 +96,11 @@ export function createDocumentAnswer<E extends Endpoint>(endpoint: E, body: Resp
   }
 }
 
-async function authenticate(ctx: Context, { security }: Endpoint, services: Services): Promise<Member | undefined> {
+async function authenticate(
+  ctx: Context,
+  { security }: Endpoint,
+  services: Pick<Services, 'credentials' | 'names' | 'origins'>,
+): Promise<Member | undefined> {
   if (security === 'session_cookie') return requireSessionCookie(ctx, services)
   if (security === 'session') return requireSession(ctx, services)
   if (security === 'same_site') refuseCrossSite(ctx, services)

@@ -64,7 +64,10 @@ export function createEntryMiddleware(services: Services): Middleware {
 /** Probes keep the process in service; a rate limit on them would take it down under load. */
 const probePaths: ReadonlySet<string> = new Set([...getPaths(health), ...getPaths(readiness)])
 
-function consumeAddressLimit(address: string, { limits, clock, config }: Services): RateDecision | Promise<RateDecision> {
+function consumeAddressLimit(
+  address: string,
+  { limits, clock, config }: Pick<Services, 'clock' | 'config' | 'limits'>,
+): RateDecision | Promise<RateDecision> {
   return limits.byAddress.consume(toAddressPrefix(address), config.limits.addressRpm, clock.monotonicMs())
 }
 

@@ -115,7 +115,7 @@ function createNotFoundMessage({ method, path }: RequestTarget, list: string): {
 function createMisplacedMessage(
   { method, path }: RequestTarget,
   intendedPath: string,
-  { origins }: Services,
+  { origins }: Pick<Services, 'origins'>,
 ): { en: string; zh: string } {
   // Clients of the Messages and Gemini APIs append the version themselves.
   const appendsVersion =

@@ -15,7 +15,7 @@ import { toGatewayError } from './response/attempt-limit-error.ts'
  * Only a browser that proves that one of our own pages sent the form passes. Checked before any lookup, so that another site cannot find out
  * whether its visitor is signed in here.
  */
-export function requireFormOrigin(ctx: Context, { origins }: Services): void {
+export function requireFormOrigin(ctx: Context, { origins }: Pick<Services, 'origins'>): void {
   ctx.vary('Sec-Fetch-Site')
   ctx.vary('Origin')
   if (!isSameOrigin(ctx.req.headers, origins.site)) throw new GatewayError('forbidden_origin')

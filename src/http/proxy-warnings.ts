@@ -15,7 +15,10 @@ interface ProxiedRequest {
 
 const remedy = 'In nginx set `proxy_set_header X-Forwarded-For $remote_addr;`; docs/proxies.md has other proxies.'
 
-export function createProxyWarnings(trusted: BlockList, { log, origins }: Services): (request: ProxiedRequest) => void {
+export function createProxyWarnings(
+  trusted: BlockList,
+  { log, origins }: Pick<Services, 'log' | 'origins'>,
+): (request: ProxiedRequest) => void {
   const privateRanges = createPrivateNetworks()
   const warned = new Set<string>()
   /** Trusted proxies that have sent no address: where one of them then sends one, a client has written it. */

@@ -35,13 +35,19 @@ export interface Member {
 }
 
 /** Accepts the website's cookie alone. A request with an Authorization header is refused, because no bearer token is valid here. */
-export function requireSessionCookie(ctx: Context, services: Services): Promise<Member> {
+export function requireSessionCookie(
+  ctx: Context,
+  services: Pick<Services, 'credentials' | 'names' | 'origins'>,
+): Promise<Member> {
   if (ctx.get('authorization') !== '') throw new GatewayError('sign_in_required')
   return authenticateByCookie(ctx, services)
 }
 
 /** Accepts the cookie or a device's session token; an API key is not a session. */
-export async function requireSession(ctx: Context, services: Services): Promise<Member> {
+export async function requireSession(
+  ctx: Context,
+  services: Pick<Services, 'credentials' | 'names' | 'origins'>,
+): Promise<Member> {
   const header = ctx.get('authorization')
   if (header === '') return authenticateByCookie(ctx, services)
   const token = parseBearerToken(header)
@@ -50,7 +56,10 @@ export async function requireSession(ctx: Context, services: Services): Promise<
   return { account: credential.account, credential, token }
 }
 
-async function authenticateByCookie(ctx: Context, services: Services): Promise<Member> {
+async function authenticateByCookie(
+  ctx: Context,
+  services: Pick<Services, 'credentials' | 'names' | 'origins'>,
+): Promise<Member> {
   const token = readSessionCookie(ctx, services)
   if (token === null) throw new GatewayError('sign_in_required')
   // Checked before any lookup, so that a foreign page cannot find out whether its visitor is signed in here.
@@ -61,20 +70,20 @@ async function authenticateByCookie(ctx: Context, services: Services): Promise<M
 }
 
 /** Loads the session behind a member's credential. */
-export async function getSession({ token }: Member, { membership }: Services): Promise<Session> {
+export async function getSession({ token }: Member, { membership }: Pick<Services, 'membership'>): Promise<Session> {
   const session = await membership.sessions.findByToken(token)
   if (session === undefined) throw new GatewayError('sign_in_required')
   return session
 }
 
-function requireOwnOriginPage(ctx: Context, { origins }: Services): void {
+function requireOwnOriginPage(ctx: Context, { origins }: Pick<Services, 'origins'>): void {
   ctx.vary('Sec-Fetch-Site')
   ctx.vary('Origin')
   if (!isOwnOriginPage(ctx.req.headers, origins.site)) throw new GatewayError('forbidden_origin')
 }
 
 /** For writes that need no cookie: allows programs and our own pages, refuses pages of other sites. */
-export function refuseCrossSite(ctx: Context, { origins }: Services): void {
+export function refuseCrossSite(ctx: Context, { origins }: Pick<Services, 'origins'>): void {
   ctx.vary('Sec-Fetch-Site')
   ctx.vary('Origin')
   if (isCrossSite(ctx.req.headers, origins.site)) throw new GatewayError('forbidden_origin')

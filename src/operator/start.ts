@@ -4,7 +4,7 @@ import { loadConfig } from '../config/config.ts'
 import { listenForControl } from '../server/reload/control-socket.ts'
 import type { ReloadReport } from '../server/reload/reloader.ts'
 import { startServer } from '../server/start-server.ts'
-import type { Server } from '../server/gateway.ts'
+import type { Server } from '../server/server.ts'
 import { describeFailure } from './describe-failure.ts'
 import { connectServiceManager } from './service-manager.ts'
 import { createStartupMessage } from './startup-message.ts'
@@ -40,7 +40,7 @@ export async function runServer(): Promise<void> {
   const { services } = gateway
   const { log } = services
   if (fault !== null) log.warn(fault)
-  log.info({ url: gateway.url, workers: gateway.workers, node: process.version, pid: process.pid }, 'listening')
+  log.info({ url: gateway.url, workers: gateway.threads.count, node: process.version, pid: process.pid }, 'listening')
   process.on('unhandledRejection', (error) => log.fatal({ err: error }, 'a promise was left to fail'))
 
   const serviceManager = connectServiceManager({

@@ -1,12 +1,12 @@
 /** The output at start: the address, and on an empty database the first account with its key, shown this once. */
-import type { Server } from '../server/gateway.ts'
+import type { Server } from '../server/server.ts'
 import { asOperator } from '../domain/identity/audit.ts'
 
 const firstEmail = 'owner@localhost'
 
-export async function createStartupMessage({ services, url, demo, createdLocation, workers }: Server): Promise<string> {
+export async function createStartupMessage({ services, url, demo, createdLocation, threads }: Server): Promise<string> {
   const lines = [`svc-gateway listens on ${url}`]
-  if (workers > 1) lines.push(`${workers} workers serve.`)
+  if (threads.count > 1) lines.push(`${threads.count} workers serve.`)
   if (createdLocation !== null) lines.push(`A new installation was begun in ${createdLocation}.`)
   if (demo !== null) {
     lines.push(

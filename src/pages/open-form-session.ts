@@ -37,7 +37,10 @@ export async function openFormSession(
 }
 
 /** The session of the form that came first, which may still be running, here or on another node. */
-async function awaitSession(token: string, { membership, clock }: Services): Promise<Session | undefined> {
+async function awaitSession(
+  token: string,
+  { membership, clock }: Pick<Services, 'clock' | 'membership'>,
+): Promise<Session | undefined> {
   for (let waitMs = firstWaitMs; waitMs <= maxWaitMs; waitMs *= 2) {
     const session = await membership.sessions.findByToken(token)
     if (session !== undefined) return session

@@ -36,7 +36,8 @@ import { Upstreams } from '../upstream/target/upstreams.ts'
 import { createDisposableDomainCheck } from './disposable-domains.ts'
 import type { Services } from '../services/services.ts'
 
-interface ServiceDeps {
+/** The parts of a process or of a thread from which its services are made. */
+export interface ProcessParts {
   readonly config: GatewayConfig
   readonly folder: DataFolder
   readonly clock: Clock
@@ -45,19 +46,25 @@ interface ServiceDeps {
   readonly telemetry: Telemetry
   readonly store: Store
   readonly secret: Buffer
-  readonly limits: Limits
-  /** Where images are stored; null: in the data folder. */
-  readonly imageFiles: ImageFiles | null
-  readonly mail: Pick<Mailer, 'enqueue' | 'deliver'>
   /** Address of the built-in demo upstream; null where it is not used. */
   readonly demoUrl: string | null
   /** Random number, 0 ≤ n < 1, for choosing among targets. */
   readonly random: () => number
+}
+
+interface ServiceDeps extends ProcessParts {
+  readonly limits: Limits
+  /** Where images are stored; null: in the data folder. */
+  readonly imageFiles: ImageFiles | null
+  readonly mail: Pick<Mailer, 'enqueue' | 'deliver'>
   /** Passwords hashed concurrently. */
   readonly maxConcurrentHashes: number
   /** Notifies the other threads of this process that an account's credentials have changed. */
   readonly invalidateElsewhere?: (account: string) => void
 }
+
+/** Hashing occupies a core: two at once leave the others to the service. */
+export const maxConcurrentHashes = 2
 
 export interface CreatedServices extends Services {
   /** Set once the server listens. */
@@ -204,6 +211,12 @@ function createBodyParser({ clock, log }: ServiceDeps, settings: BodyParserSetti
       onCostlyBody: (body) => log.warn(body, 'a body took more CPU time than its size explains and was refused'),
     })
   return new SizedBodyParser({ medium: create(), large: create() })
+}
+
+/** Once the address is known under which the server listens. */
+export function setOrigins({ origins, config: { listen } }: Pick<CreatedServices, 'origins' | 'config'>, url: string): void {
+  origins.site = listen.siteUrl ?? url
+  origins.base = listen.baseUrl ?? origins.site
 }
 
 /** One body of the largest size always fits, whatever the configuration says. */

@@ -17,27 +17,22 @@ interface ProcessResourceOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Services['log']
-  /** Called with the reason why the store refuses new turns, or null when it recovers; the log has it first. */
-  readonly onHealthChange?: (reason: string | null) => void
 }
 
-interface ProcessResources extends Installation {
+export interface ProcessResources extends Installation {
   readonly folder: DataFolder
   readonly demo: DemoUpstream | null
   readonly mailer: Mailer
+  /** From now on calls the listener with the reason why the store refuses new turns, or null when it recovers; the log has it first. */
+  onHealthChange(listener: (reason: string | null) => void): void
   /** Closes everything; call it after the last thread has stopped serving. */
   close(flushTimeoutMs: number): Promise<void>
 }
 
-export async function openProcessResources({
-  config,
-  clock,
-  ids,
-  log,
-  onHealthChange,
-}: ProcessResourceOptions): Promise<ProcessResources> {
+export async function openProcessResources({ config, clock, ids, log }: ProcessResourceOptions): Promise<ProcessResources> {
   const folder = new DataFolder(config.store.dataDir)
-  const installation = await openInstallation({ config, folder, clock, log, onHealthChange })
+  let reportHealth = (_reason: string | null): void => undefined
+  const installation = await openInstallation({ config, folder, clock, log, onHealthChange: (reason) => reportHealth(reason) })
   const { store, emailQueue } = installation
   for (const sentence of await describeMissingPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await startDemo(config.demo.scripted, clock) : null
@@ -55,6 +50,9 @@ export async function openProcessResources({
     folder,
     demo,
     mailer,
+    onHealthChange(listener) {
+      reportHealth = listener
+    },
     async close(flushTimeoutMs) {
       await mailer.close()
       await demo?.close()

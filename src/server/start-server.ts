@@ -1,14 +1,14 @@
 /** Starts the server with one serving thread or several, as configuration and machine allow. */
 import type { GatewayConfig } from '../config/config.ts'
-import type { Server } from './gateway.ts'
-import { openGateway } from './gateway.ts'
+import type { Server } from './server.ts'
+import { openGateway } from './serving-thread.ts'
 import { resolveWorkerCount } from './workers/worker-count.ts'
 
 /** @throws ConfigError or OperatorError where it cannot start */
 export async function startServer(config: GatewayConfig): Promise<Server> {
   const count = resolveWorkerCount(config)
   if (count === 1) return openGateway({ config })
-  const { canReusePort, startWorkerServer } = await import('./workers/worker-server.ts')
+  const { canReusePort, startWorkerServer } = await import('./workers/worker-serving.ts')
   if (await canReusePort()) return startWorkerServer({ config, count })
   const gateway = await openGateway({ config })
   gateway.services.log.warn({ workers: count }, 'one thread serves: this system does not support SO_REUSEPORT')

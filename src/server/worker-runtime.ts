@@ -10,7 +10,7 @@ import type { GatewayConfig } from '../config/config.ts'
 import { startModelDiscovery } from '../upstream/target/model-discovery.ts'
 import { getNotReadyReasons } from '../services/readiness.ts'
 import { ConfiguredApp } from './reload/configured-app.ts'
-import { getBodyBudgetBounds } from './create-services.ts'
+import { getBodyBudgetBounds, setOrigins } from './create-services.ts'
 import type { CreatedServices } from './create-services.ts'
 
 const pollMs = 20
@@ -44,7 +44,7 @@ export async function openWorkerRuntime(
   services: CreatedServices,
   { sharedPort = null, operations, mailStats = null }: WorkerRuntimeOptions,
 ): Promise<WorkerRuntime> {
-  const { config, store, telemetry, clock, log, origins, bodyScheduler } = services
+  const { config, store, telemetry, clock, log, bodyScheduler } = services
   let isDraining = false
   const chain = new PluginChain(config.plugins)
   const openApp = (configured: CreatedServices): ConfiguredApp =>
@@ -80,8 +80,7 @@ export async function openWorkerRuntime(
     },
   )
   bodyScheduler.startChecks(createSlowBodyError)
-  origins.site = config.listen.siteUrl ?? listener.url
-  origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? listener.url
+  setOrigins(services, listener.url)
   let stopLearning = startModelDiscovery(services)
   return {
     url: listener.url,

@@ -61,14 +61,18 @@ interface HistoryQuery {
 export type UsageHistory = Awaited<ReturnType<typeof readUsageHistory>>
 
 /** Usage of the last days, grouped. */
-export async function readUsageHistory(account: string, { days: count, by }: HistoryQuery, services: Services) {
+export async function readUsageHistory(
+  account: string,
+  { days: count, by }: HistoryQuery,
+  services: Pick<Services, 'calendar' | 'clock' | 'config' | 'membership' | 'store'>,
+) {
   const days = listLastDays(services, count)
   const sums = await services.store.usageSums.listSince(account, days[0] ?? 0)
   const names = by === 'key' ? await listKeyNames(account, services) : new Map<string, string>()
   return { ...groupUsage(sums, days, by, names), days: days.map((startsAt) => formatDay(startsAt, services.config)), by }
 }
 
-async function listKeyNames(account: string, { membership }: Services): Promise<ReadonlyMap<string, string>> {
+async function listKeyNames(account: string, { membership }: Pick<Services, 'membership'>): Promise<ReadonlyMap<string, string>> {
   return new Map((await membership.apiKeys.list(account)).map(({ id, name }) => [id, name]))
 }
 

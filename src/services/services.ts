@@ -1,4 +1,7 @@
-/** The services handed to plugins and routes: everything with state, time or randomness. Created in `src/server/create-services.ts`. */
+/**
+ * The services of one serving thread: everything with state, time or randomness. Created in `src/server/create-services.ts`.
+ * Plugins are promised less (`src/exchange/plugin-services.ts`); a part names the fields that it uses, as `Pick<Services, 'clock'>`.
+ */
 import type { Logger } from 'pino'
 import type { BrandNames } from '../exchange/brand-names.ts'
 import type { Clock } from '../system/clock.ts'

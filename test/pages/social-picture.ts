@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import base from '../../gateway.config.ts'
 import { checkConfig } from '../../src/config/config.ts'
-import { openGateway } from '../../src/server/gateway.ts'
+import { openGateway } from '../../src/server/serving-thread.ts'
 import { findProgram } from '../support/require-program.ts'
 import { launchChromium } from '../support/website/chromium.ts'
 

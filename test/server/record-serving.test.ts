@@ -7,7 +7,7 @@ import t from 'tap'
 import { recordServing } from '../../src/server/record-serving.ts'
 import { DataFolder } from '../../src/system/data-folder.ts'
 import { startGateway, testConfig } from '../support/gateway/test-gateway.ts'
-import { openGateway } from '../../src/server/gateway.ts'
+import { openGateway } from '../../src/server/serving-thread.ts'
 import { createTemporaryFolder } from '../support/temporary-folder.ts'
 
 t.test('the record exists before the server listens, and stays', async (t) => {

@@ -9,6 +9,9 @@ import { toSafeReturnPath } from '../../pages/return-path.ts'
 import type { Services } from '../../services/services.ts'
 import { listCookieValues, listDeletions, readCookie, serializeCookie } from './cookie.ts'
 
+/** What names a cookie, and says whether it is sent by HTTPS only. */
+type CookieServices = Pick<Services, 'names' | 'origins'>
+
 const browserTokenMaxAgeSeconds = 3600
 
 /**
@@ -16,7 +19,7 @@ const browserTokenMaxAgeSeconds = 3600
  * second one: then nothing identifies ours, both are deleted, and the member signs in again.
  * @throws GatewayError `sign_in_required` for two session cookies
  */
-export function readSessionCookie(ctx: Context, services: Pick<Services, 'names' | 'origins'>): string | null {
+export function readSessionCookie(ctx: Context, services: CookieServices): string | null {
   const [token = null, ...others] = listSessionTokens(ctx, services)
   if (others.length === 0) return token
   deleteSessionCookies(ctx, services)
@@ -29,14 +32,14 @@ const duplicateCookieMessage = {
 }
 
 /** The values of all session cookies. A cookie of the name of earlier versions counts until its session ends; no other host can set it. */
-export function listSessionTokens(ctx: Context, { names, origins }: Pick<Services, 'names' | 'origins'>): readonly string[] {
+export function listSessionTokens(ctx: Context, { names, origins }: CookieServices): readonly string[] {
   const { cookie } = ctx.req.headers
   const earlier = isHttps({ origins }) ? listCookieValues(cookie, toEarlierName(names.cookie)) : []
   return earlier.length > 0 ? earlier : listCookieValues(cookie, names.cookie)
 }
 
 /** Replaces whatever session cookies the browser has. */
-export function setSessionCookie(ctx: Context, services: Services, token: string): void {
+export function setSessionCookie(ctx: Context, services: CookieServices, token: string): void {
   const { names, origins } = services
   if (listCookieValues(ctx.req.headers.cookie, names.cookie).length > 1) deleteSessionCookies(ctx, services)
   deleteEarlierCookie(ctx, services)
@@ -44,18 +47,18 @@ export function setSessionCookie(ctx: Context, services: Services, token: string
   ctx.append('set-cookie', serializeCookie(names.cookie, token, maxAgeSeconds, isHttps({ origins })))
 }
 
-export function clearSessionCookie(ctx: Context, { names, origins }: Pick<Services, 'names' | 'origins'>): void {
+export function clearSessionCookie(ctx: Context, { names, origins }: CookieServices): void {
   ctx.append('set-cookie', serializeCookie(names.cookie, '', 0, isHttps({ origins })))
   deleteEarlierCookie(ctx, { names, origins })
 }
 
 /** Deletes the session cookies of every host and path that could have set one that this request sent. */
-function deleteSessionCookies(ctx: Context, { names, origins }: Pick<Services, 'names' | 'origins'>): void {
+function deleteSessionCookies(ctx: Context, { names, origins }: CookieServices): void {
   const { hostname } = new URL(origins.site)
   for (const deletion of listDeletions(names.cookie, hostname, ctx.path)) ctx.append('set-cookie', deletion)
 }
 
-function deleteEarlierCookie(ctx: Context, { names, origins }: Pick<Services, 'names' | 'origins'>): void {
+function deleteEarlierCookie(ctx: Context, { names, origins }: CookieServices): void {
   const name = toEarlierName(names.cookie)
   if (isHttps({ origins }) && listCookieValues(ctx.req.headers.cookie, name).length > 0)
     ctx.append('set-cookie', serializeCookie(name, '', 0, true))
@@ -70,7 +73,7 @@ function toEarlierName(name: string): string {
  * The device tokens of this browser, one per account it has signed in to. Duplicate cookies are all read: another site of the domain
  * that sets one of this name must not make a known device unknown.
  */
-export function readDeviceCookie(ctx: Context, services: Services): string | null {
+export function readDeviceCookie(ctx: Context, services: Pick<Services, 'ids' | 'names' | 'origins' | 'secret'>): string | null {
   const name = toHostCookieName(getMembershipCookieName('device', services), services)
   const values = listCookieValues(ctx.req.headers.cookie, name)
   return values.length === 0 ? null : values.join('.')
@@ -93,14 +96,14 @@ interface ProviderSession {
 /** Browsers refuse larger cookies, and proxies larger request headers. */
 const maxIdTokenChars = 3_000
 
-export function setProviderSession(ctx: Context, services: Services, { provider, idToken }: ProviderSession): void {
+export function setProviderSession(ctx: Context, services: CookieServices, { provider, idToken }: ProviderSession): void {
   const value = `${provider}:${idToken.length > maxIdTokenChars ? '' : idToken}`
   const name = getMembershipCookieName('provider_session', services)
   appendCookie(ctx, services, name, value, sessionLifetimes.web.absoluteMs / 1000)
 }
 
 /** Returns the session and deletes its cookie; null if there is none. */
-export function takeProviderSession(ctx: Context, services: Services): ProviderSession | null {
+export function takeProviderSession(ctx: Context, services: CookieServices): ProviderSession | null {
   const name = getMembershipCookieName('provider_session', services)
   const value = readCookie(ctx.req.headers.cookie, toHostCookieName(name, services))
   if (value === null) return null
@@ -110,7 +113,7 @@ export function takeProviderSession(ctx: Context, services: Services): ProviderS
 }
 
 /** Whether this browser has been offered this address for this account; remembers it, so that a member is asked once. */
-export function rememberOfferedEmail(ctx: Context, services: Services, account: string, email: string): boolean {
+export function rememberOfferedEmail(ctx: Context, services: CookieServices, account: string, email: string): boolean {
   const name = getMembershipCookieName('offer', services)
   const value = createHash('sha256').update(`${account} ${email}`).digest('base64url').slice(0, 22)
   if (readCookie(ctx.req.headers.cookie, toHostCookieName(name, services)) === value) return true
@@ -122,7 +125,7 @@ export function rememberOfferedEmail(ctx: Context, services: Services, account: 
 const maxStepChars = 3_500
 
 /** As long as the link of the email works by default. */
-export function setSignInStep(ctx: Context, services: Services, step: SignInStep | null): void {
+export function setSignInStep(ctx: Context, services: CookieServices, step: SignInStep | null): void {
   const name = getMembershipCookieName('step', services)
   if (step === null) return appendCookie(ctx, services, name, '', 0)
   const { way, email, invite, next, sentAt, isDelayed } = step
@@ -132,7 +135,7 @@ export function setSignInStep(ctx: Context, services: Services, step: SignInStep
   if (fitting !== undefined) appendCookie(ctx, services, name, fitting, browserTokenMaxAgeSeconds)
 }
 
-export function readSignInStep(ctx: Context, services: Services): SignInStep | null {
+export function readSignInStep(ctx: Context, services: CookieServices): SignInStep | null {
   const name = toHostCookieName(getMembershipCookieName('step', services), services)
   const fields = new URLSearchParams(readCookie(ctx.req.headers.cookie, name) ?? '')
   const email = fields.get('email') ?? ''
@@ -152,7 +155,7 @@ export function readSignInStep(ctx: Context, services: Services): SignInStep | n
 type BrowserTokenPurpose = 'browser' | 'provider'
 
 /** Reads this browser's token, or null. */
-export function readBrowserToken(ctx: Context, services: Services, purpose: BrowserTokenPurpose): string | null {
+export function readBrowserToken(ctx: Context, services: CookieServices, purpose: BrowserTokenPurpose): string | null {
   const token = readCookie(ctx.req.headers.cookie, toHostCookieName(getMembershipCookieName(purpose, services), services))
   return token !== null && looksLikeToken(token) ? token : null
 }
@@ -160,7 +163,7 @@ export function readBrowserToken(ctx: Context, services: Services, purpose: Brow
 /** Sets a token for this browser, a new one by default. */
 export function setBrowserToken(
   ctx: Context,
-  services: Services,
+  services: CookieServices & Pick<Services, 'ids'>,
   purpose: BrowserTokenPurpose,
   token = mintToken((size) => services.ids.bytes(size)),
 ): string {
@@ -168,7 +171,7 @@ export function setBrowserToken(
   return token
 }
 
-export function clearBrowserToken(ctx: Context, services: Services, purpose: BrowserTokenPurpose): void {
+export function clearBrowserToken(ctx: Context, services: CookieServices, purpose: BrowserTokenPurpose): void {
   appendCookie(ctx, services, getMembershipCookieName(purpose, services), '', 0)
 }
 
@@ -187,7 +190,13 @@ function toHostCookieName(name: string, services: Pick<Services, 'origins'>): st
   return isHttps(services) ? `__Host-${name}` : name
 }
 
-function appendCookie(ctx: Context, services: Services, name: string, value: string, maxAgeSeconds: number): void {
+function appendCookie(
+  ctx: Context,
+  services: Pick<Services, 'origins'>,
+  name: string,
+  value: string,
+  maxAgeSeconds: number,
+): void {
   ctx.append('set-cookie', serializeCookie(toHostCookieName(name, services), value, maxAgeSeconds, isHttps(services)))
 }
 

@@ -29,7 +29,10 @@ export function toCodexUsageHeaders(pools: readonly PoolBalance[], pool: PoolBal
 }
 
 /** Adds the headers to turns of Codex. The call does not wait for the balance, which is read long before the upstream answers. */
-export function addCodexUsageHeaders(call: TurnHandler, { ledger, calendar, clock, log }: Services): TurnHandler {
+export function addCodexUsageHeaders(
+  call: TurnHandler,
+  { ledger, calendar, clock, log }: Pick<Services, 'calendar' | 'clock' | 'ledger' | 'log'>,
+): TurnHandler {
   return (x, callContext) => {
     const { caller, product } = x
     if (caller !== undefined && product !== undefined && isCodex(x.inbound.headers)) {

@@ -18,7 +18,7 @@ const disabledFeatures = [
 ]
 
 /** The headers of a page. Scripts and styles load from our files only, and Trusted Types prevent that a script turns text into markup. */
-export function buildPageHeaders({ origins }: Services): Record<string, string> {
+export function buildPageHeaders({ origins }: Pick<Services, 'origins'>): Record<string, string> {
   // Generated images are served from the API's origin, which may differ from the site's; a picture that a member attaches is in the page.
   const pictures = origins.base === origins.site ? "'self' data:" : `'self' data: ${origins.base}`
   return {
@@ -52,7 +52,7 @@ export function buildCommonHeaders({ site }: Services['origins']): Record<string
 }
 
 /** Computes the headers at the first call, because the origins are known only once the server listens. */
-export function createCommonHeaders({ origins }: Services): () => Record<string, string> {
+export function createCommonHeaders({ origins }: Pick<Services, 'origins'>): () => Record<string, string> {
   let values: Record<string, string> | undefined
   return () => (values ??= buildCommonHeaders(origins))
 }

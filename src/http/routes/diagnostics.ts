@@ -59,7 +59,7 @@ export function mountDiagnosticRoutes(router: Router, { services }: RouteDeps): 
 }
 
 /** Without a valid token these paths do not exist. */
-function requireDiagnosticToken(ctx: Context, { secret, clock }: Services): void {
+function requireDiagnosticToken(ctx: Context, { secret, clock }: Pick<Services, 'clock' | 'secret'>): void {
   ctx.set('cache-control', 'no-store')
   const token = parseBearerToken(ctx.get('authorization'))
   if (!isDiagnosticToken(token, secret, clock.now())) throw new GatewayError('not_found')

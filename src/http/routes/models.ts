@@ -68,7 +68,10 @@ export function toGeminiModel({ id, name, contextLength, maxOutputTokens }: Prod
   }
 }
 
-export function listAvailableProducts({ caller }: Partial<Slots>, { products, clock }: Services): readonly Product[] {
+export function listAvailableProducts(
+  { caller }: Partial<Slots>,
+  { products, clock }: Pick<Services, 'clock' | 'products'>,
+): readonly Product[] {
   // Only a chain without `auth` has no caller; the list then has every product.
   return caller === undefined ? products.all : products.availableTo(caller.plan, clock.now())
 }
@@ -91,7 +94,7 @@ function findIndex(products: readonly Product[], id: string, param: string): num
   return index
 }
 
-function toModel(product: Product, { names, config }: Services): ResponseOf<typeof showModel> {
+function toModel(product: Product, { names, config }: Pick<Services, 'config' | 'names'>): ResponseOf<typeof showModel> {
   return {
     id: product.id,
     object: 'model',

@@ -237,7 +237,7 @@ const undecodedHeaders = ['dpop', 'oauth-client-attestation', 'oauth-client-atte
 const maxTokenBodyBytes = 56 * 1024
 
 /** The library takes the origin from the request; it is set from the configuration, because request headers can be forged. */
-async function forwardToProvider(ctx: Context, provider: Provider, { origins }: Services): Promise<void> {
+async function forwardToProvider(ctx: Context, provider: Provider, { origins }: Pick<Services, 'origins'>): Promise<void> {
   const { protocol, host } = new URL(origins.site)
   Object.defineProperties(ctx.request, {
     protocol: { value: protocol.slice(0, -1) },

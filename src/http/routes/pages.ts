@@ -111,7 +111,7 @@ function findNotice({ notices }: Page, { t, query }: PageContext): Pick<View, 'n
 }
 
 /** The package is compiled; a checkout that serves a public address is no development either. */
-function isDevelopment({ origins }: Services): boolean {
+function isDevelopment({ origins }: Pick<Services, 'origins'>): boolean {
   return import.meta.url.endsWith('.ts') && isLoopbackHttp(origins.site)
 }
 
@@ -201,7 +201,11 @@ interface Choice {
 }
 
 /** Stores `?lang=zh` or `?theme=dark` in a cookie and removes it from the address, so that the address can be shared with other readers. */
-function rememberChoice(ctx: Context, { parameter, cookie, value }: Choice, { names, origins }: Services): void {
+function rememberChoice(
+  ctx: Context,
+  { parameter, cookie, value }: Choice,
+  { names, origins }: Pick<Services, 'names' | 'origins'>,
+): void {
   const secure = origins.site.startsWith('https:')
   ctx.append('set-cookie', serializeCookie(`${names.slug}_${cookie}`, value, yearSeconds, secure))
   const query = new URLSearchParams(ctx.querystring)

@@ -31,13 +31,13 @@ export function mountSiteFileRoutes(router: Router, services: Services): void {
 }
 
 /** Pages for members redirect to sign-in, and endpoints have nothing for a search engine. */
-function createRobotsText({ origins }: Services): string {
+function createRobotsText({ origins }: Pick<Services, 'origins'>): string {
   const memberPaths = pages.filter(({ audience }) => audience === 'members').map(({ path }) => path.replace(/:.*$/, ''))
   const hidden = ['/api/', '/v1/', '/oauth/', '/sign-in', '/unsubscribe', ...memberPaths]
   return `User-agent: *\n${hidden.map((path) => `Disallow: ${path}\n`).join('')}\nSitemap: ${origins.site}/sitemap.xml\n`
 }
 
-function createSitemap(services: Services): string {
+function createSitemap(services: Pick<Services, 'config' | 'origins'>): string {
   const urls = listPublicPaths(services).map((path) => `  <url><loc>${escapeXml(services.origins.site + path)}</loc></url>\n`)
   return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`
 }
@@ -45,7 +45,7 @@ function createSitemap(services: Services): string {
 /** Targets of links in emails, a question within a sign-in, and results of a search. */
 const unlistedPaths: ReadonlySet<string> = new Set(['/sign-in/link', '/sign-in/switch', '/unsubscribe', '/docs/search'])
 
-function listPublicPaths({ config }: Services): string[] {
+function listPublicPaths({ config }: Pick<Services, 'config'>): string[] {
   const isShown = (path: string): boolean => {
     if (path === '/terms' || path === '/privacy')
       return getLegalLink(config, path === '/terms' ? 'terms' : 'privacy', 'en') === path

@@ -24,7 +24,10 @@ export function mountTokenCountRoute(router: Router, { services, chain }: RouteD
 const countMargin = 1.05
 
 /** Reads the request's prompt in any API format. @throws GatewayError `official_models_only` */
-export async function estimatePromptTokens(x: Exchange & Partial<Slots>, services: Services): Promise<number> {
+export async function estimatePromptTokens(
+  x: Exchange & Partial<Slots>,
+  services: Pick<Services, 'clock' | 'config' | 'products' | 'upstreams'>,
+): Promise<number> {
   const { products, config, clock } = services
   const offered = x.caller === undefined ? products.all : products.availableTo(x.caller.plan, clock.now())
   const hostsSearch = offered.some(({ capabilities }) => capabilities.includes('search'))
@@ -38,7 +41,11 @@ export async function estimatePromptTokens(x: Exchange & Partial<Slots>, service
 }
 
 /** The tokens of the target that makes the most of the prompt, because each of them may serve the turn. */
-function estimateForTargets({ id, targets }: Product, prompt: PromptEstimate, { upstreams, clock }: Services): number {
+function estimateForTargets(
+  { id, targets }: Product,
+  prompt: PromptEstimate,
+  { upstreams, clock }: Pick<Services, 'clock' | 'upstreams'>,
+): number {
   const candidates = upstreams.selectCandidates(targets, id, clock.monotonicMs())
   const estimates = candidates.map(({ name }) => upstreams.promptRatios.estimate(name, prompt))
   return estimates.length === 0 ? prompt.inputEstimate : Math.max(...estimates)

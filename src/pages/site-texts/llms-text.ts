@@ -3,7 +3,7 @@ import type { Services } from '../../services/services.ts'
 import { docsPages } from '../docs/docs-pages.ts'
 import { texts } from '../texts/texts.ts'
 
-export function createLlmsText({ config, origins, products }: Services): string {
+export function createLlmsText({ config, origins, products }: Pick<Services, 'config' | 'origins' | 'products'>): string {
   const { home, plans } = texts.en
   const models = products.all.map(
     ({ id, name, tier, description }) =>

@@ -16,7 +16,11 @@ const toolName = 'web_search'
 const toolsVersion = '1.0.0'
 
 /** The caller's tools: the search, if the plan includes its product. */
-export function listTools(caller: Caller | undefined, { product, schema }: SearchService, { products, clock }: Services): Tool[] {
+export function listTools(
+  caller: Caller | undefined,
+  { product, schema }: SearchService,
+  { products, clock }: Pick<Services, 'clock' | 'products'>,
+): Tool[] {
   if (product === undefined) return []
   if (caller !== undefined && !products.availableTo(caller.plan, clock.now()).includes(product)) return []
   return [
@@ -35,7 +39,7 @@ export function listTools(caller: Caller | undefined, { product, schema }: Searc
 export async function createDiscovery(
   tools: readonly Tool[],
   search: SearchService,
-  { names, config, origins }: Services,
+  { names, config, origins }: Pick<Services, 'config' | 'names' | 'origins'>,
 ): Promise<ResponseOf<typeof discoverTools>> {
   // The package is large, and a gateway may never serve its tools.
   const { SUPPORTED_PROTOCOL_VERSIONS } = await import('@modelcontextprotocol/server')

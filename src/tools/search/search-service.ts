@@ -91,7 +91,7 @@ function createBackend(
   config: Services['config']['search'],
   engine: SearchEngineClient,
   forwarder: Forwarder,
-  services: Services,
+  services: Pick<Services, 'upstreams'>,
 ): SearchBackend {
   const { maxResults, endpoint } = config
   switch (config.backend) {

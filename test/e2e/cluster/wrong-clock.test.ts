@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
-import { openGateway } from '../../../src/server/gateway.ts'
+import { openGateway } from '../../../src/server/serving-thread.ts'
 import { AccountSeeder } from '../../support/cluster/account-seeder.ts'
 import { testConfig, waitUntil } from '../../support/gateway/test-gateway.ts'
 import { providePostgres } from '../../support/servers/postgres.ts'

@@ -69,7 +69,7 @@ t.test('a turn that began before a reload ends at the price with which it began'
   const running = await g.chat(token, { stream: true, max_tokens: 64 })
   const [before] = readTurns(join(g.config.store.dataDir, 'gateway.db'))
   t.same(await g.gateway.reload(evaluate(g, createPrices(g.config, 6))), { ok: true, changed: ['prices'], needsRestart: [] })
-  t.equal(g.gateway.configurations, 2)
+  t.equal(g.gateway.threads.configurations, 2)
   const after = await g.chat(token, { max_tokens: 64 })
   t.equal(after.status, 200)
   await after.text()
@@ -84,7 +84,7 @@ t.test('a turn that began before a reload ends at the price with which it began'
     ],
   )
   for (const { credits, expected } of turns) t.equal(credits, expected)
-  await waitUntil(() => g.gateway.configurations === 1, 'the earlier configuration to be released')
+  await waitUntil(() => g.gateway.threads.configurations === 1, 'the earlier configuration to be released')
   const models = (await (await fetch(`${g.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } })).json()) as object
   t.match(JSON.stringify(models), '"input":7', 'members see the new price')
 })
@@ -110,7 +110,7 @@ t.test('100 reloads while turns run fail none, and leave memory as it was', asyn
     t.ok(report.ok)
     await waitUntil(() => statuses.length > done, 'turns under this configuration')
     if (step % 25 !== 0) continue
-    await waitUntil(() => g.gateway.configurations <= 2, 'earlier configurations to be released')
+    await waitUntil(() => g.gateway.threads.configurations <= 2, 'earlier configurations to be released')
     collectGarbage()
     heapAfter.push(process.memoryUsage().heapUsed)
   }
@@ -127,7 +127,7 @@ t.test('100 reloads while turns run fail none, and leave memory as it was', asyn
     turns.filter(({ state, credits, expected }) => state !== 'settled' || credits !== expected),
     [],
   )
-  await waitUntil(() => g.gateway.configurations === 1, 'all earlier configurations to be released')
+  await waitUntil(() => g.gateway.threads.configurations === 1, 'all earlier configurations to be released')
   const [first = 0, , , last = 0] = heapAfter
   t.comment(`heap after 25, 50, 75 and 100 reloads: ${heapAfter.join(', ')}; turns: ${turns.length}`)
   t.ok(last - first < 6_000_000, 'less than 80 KB for each reload, and for the turns beside it')
@@ -144,7 +144,7 @@ t.test('a refused configuration changes nothing', async (t) => {
   await (await g.chat(token)).text()
   await g.waitUntilSettled()
   t.equal(readTurns(join(g.config.store.dataDir, 'gateway.db'))[0]?.input, 435)
-  t.equal(g.gateway.configurations, 1)
+  t.equal(g.gateway.threads.configurations, 1)
 })
 
 t.test('a product that cannot be served is reported once, and not again at each reload', async (t) => {

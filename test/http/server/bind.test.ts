@@ -2,7 +2,7 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openGateway } from '../../../src/server/gateway.ts'
+import { openGateway } from '../../../src/server/serving-thread.ts'
 import { formatHost } from '../../../src/http/server/bind.ts'
 import { createTemporaryFolder, testConfig } from '../../support/gateway/test-gateway.ts'
 

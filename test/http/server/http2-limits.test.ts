@@ -25,7 +25,7 @@ const port = Number(new URL(url).port)
 
 /** The gateway's application on another socket. */
 async function listenWithShortTimeouts(t: Test, { gateway, services, config }: TestGateway): Promise<string> {
-  const turnHandlers = new TurnHandlers(services, gateway.forwarder)
+  const turnHandlers = new TurnHandlers(services, gateway.threads.forwarder)
   const operations = {
     isDraining: () => false,
     notReadyReasons: () => [],

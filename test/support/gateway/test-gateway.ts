@@ -10,8 +10,9 @@ import base from '../../../gateway.config.ts'
 import { checkConfig } from '../../../src/config/config.ts'
 import type { GatewayConfig, GatewayInput } from '../../../src/config/config.ts'
 import type { DemoUpstream } from '../../../src/demo-upstream/server.ts'
-import { openGateway } from '../../../src/server/gateway.ts'
-import type { Gateway, GatewayOptions } from '../../../src/server/gateway.ts'
+import { openGateway } from '../../../src/server/serving-thread.ts'
+import type { ServerOptions } from '../../../src/server/server.ts'
+import type { Gateway } from '../../../src/server/serving-thread.ts'
 import type { Turn } from '../../../src/domain/billing/ledger.ts'
 import type { Services } from '../../../src/services/services.ts'
 import { validateResponses } from './response-validator.ts'
@@ -57,7 +58,7 @@ export interface ChatOptions {
 /** Parts of a configuration: objects are merged, all other values are replaced. */
 export type Overrides<T = GatewayInput> = { readonly [K in keyof T]?: T[K] extends readonly unknown[] ? T[K] : Overrides<T[K]> }
 
-export type StartOptions = Pick<GatewayOptions, 'clock' | 'random'> & {
+export type StartOptions = Pick<ServerOptions, 'clock' | 'random'> & {
   /** False where the test breaks the ledger on purpose. */
   readonly verify?: boolean
 }
@@ -164,7 +165,7 @@ function countOpenHolds(file: string): unknown {
   }
 }
 
-function pickDefined({ clock, random }: StartOptions): Pick<GatewayOptions, 'clock' | 'random'> {
+function pickDefined({ clock, random }: StartOptions): Pick<ServerOptions, 'clock' | 'random'> {
   return { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) }
 }
 

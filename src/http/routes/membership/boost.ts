@@ -10,7 +10,10 @@ import type { Services } from '../../../services/services.ts'
 import { toUsageBoost, toUsageBoosts } from '../../../domain/billing/usage.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
-export function mountBoostRoutes(serve: ServeEndpoint, services: Services): void {
+export function mountBoostRoutes(
+  serve: ServeEndpoint,
+  services: Pick<Services, 'calendar' | 'clock' | 'config' | 'ledger' | 'membership' | 'origins'>,
+): void {
   const { membership, clock } = services
 
   serve(showBoost, ({ member: { account } }) => toBoost(account, services))
@@ -23,7 +26,10 @@ export function mountBoostRoutes(serve: ServeEndpoint, services: Services): void
   })
 }
 
-async function toBoost(account: Account, services: Services): Promise<ResponseOf<typeof showBoost>> {
+async function toBoost(
+  account: Account,
+  services: Pick<Services, 'calendar' | 'clock' | 'config' | 'ledger' | 'membership' | 'origins'>,
+): Promise<ResponseOf<typeof showBoost>> {
   const { membership, origins } = services
   const { checkin, invite, rush } = await membership.boosts.status(account)
   const packs = toUsageBoosts(await getBalance(account, services))

@@ -11,7 +11,7 @@ import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
 export function mountDeviceRoutes(
   serve: ServeEndpoint,
-  { membership: { deviceLogins: service }, names, clock, origins }: Services,
+  { membership: { deviceLogins: service }, names, clock, origins }: Pick<Services, 'clock' | 'membership' | 'names' | 'origins'>,
 ): void {
   serve(startDevice, async ({ body: { client, client_version: version, hostname }, clientInfo }) => {
     if (client !== names.cliClient)

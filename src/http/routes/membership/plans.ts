@@ -10,7 +10,7 @@ import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 import { toPrice } from '../models.ts'
 
-export function mountPlanRoutes(serve: ServeEndpoint, { config }: Services): void {
+export function mountPlanRoutes(serve: ServeEndpoint, { config }: Pick<Services, 'config'>): void {
   const catalog = toCatalog(config)
   serve(listPlans, async ({ ctx }) => {
     ctx.set('cache-control', 'public, max-age=60')

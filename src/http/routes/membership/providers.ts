@@ -150,7 +150,7 @@ function findProvider(
   return { id, provider }
 }
 
-function getCallbackUrl(id: string, { origins }: Services): string {
+function getCallbackUrl(id: string, { origins }: Pick<Services, 'origins'>): string {
   return `${origins.site}/api/membership/auth/oauth/${id}/callback`
 }
 

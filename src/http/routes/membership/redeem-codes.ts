@@ -7,7 +7,7 @@ import { requireCodeOutcome } from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
-export function mountRedeemCodeRoutes(serve: ServeEndpoint, { membership: { redeemCodes } }: Services): void {
+export function mountRedeemCodeRoutes(serve: ServeEndpoint, { membership: { redeemCodes } }: Pick<Services, 'membership'>): void {
   serve(inspectCode, async ({ member: { account }, clientInfo, body: { code } }) =>
     toOutcome(requireCodeOutcome(await redeemCodes.inspect(code, account, clientInfo))),
   )

@@ -9,7 +9,10 @@ import type { Session } from '../../../domain/identity/session.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
-export function mountSessionRoutes(serve: ServeEndpoint, { membership: { sessions: service } }: Services): void {
+export function mountSessionRoutes(
+  serve: ServeEndpoint,
+  { membership: { sessions: service } }: Pick<Services, 'membership'>,
+): void {
   serve(listSessions, async ({ member: { account, credential } }) => ({
     object: 'list',
     data: (await service.list(account.id)).map((session) => toSession(session, credential.id)),

@@ -170,7 +170,7 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services, prov
 }
 
 /** Serves an endpoint of codes, links and passwords, where the operator offers them. */
-function createEmailSignInServe(serve: ServeEndpoint, { config }: Services): ServeEndpoint {
+function createEmailSignInServe(serve: ServeEndpoint, { config }: Pick<Services, 'config'>): ServeEndpoint {
   if (!config.signIn.providersOnly) return serve
   return (endpoint) =>
     serve(endpoint, async () => {
@@ -200,13 +200,16 @@ function toAccount(account: Account, hasPassword: boolean): SignedInResponse['ac
 }
 
 /** The browser keeps its token, so that a second code replaces the first. */
-function ensureBrowserToken(ctx: Context, services: Services): string {
+function ensureBrowserToken(ctx: Context, services: Pick<Services, 'ids' | 'names' | 'origins'>): string {
   return readBrowserToken(ctx, services, 'browser') ?? setBrowserToken(ctx, services, 'browser')
 }
 
 const sent = { ok: true, sent: true, expires_in: codeLifetimeMs / 1000, resend_after: resendAfterMs / 1000 } as const
 
-function toSentResponse(result: SignInCodeResult, { config }: Services): typeof sent & { readonly delayed: boolean } {
+function toSentResponse(
+  result: SignInCodeResult,
+  { config }: Pick<Services, 'config'>,
+): typeof sent & { readonly delayed: boolean } {
   if (result.kind !== 'sent') throw createCodeRequestError(result, config.signIn)
   return { ...sent, delayed: result.isDelayed }
 }

@@ -3,7 +3,7 @@ import { setUsageAlerts, showUsageAlerts } from '../../../api/membership/usage-a
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
-export function mountUsageAlertRoutes(serve: ServeEndpoint, { membership: { usageAlerts } }: Services): void {
+export function mountUsageAlertRoutes(serve: ServeEndpoint, { membership: { usageAlerts } }: Pick<Services, 'membership'>): void {
   serve(showUsageAlerts, async ({ member: { account } }) => ({ enabled: await usageAlerts.isSubscribed(account.id) }))
 
   serve(setUsageAlerts, async ({ member: { account }, body: { enabled }, clientInfo: { reader } }) => {

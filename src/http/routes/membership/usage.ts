@@ -15,7 +15,10 @@ import type { ServeEndpoint } from '../../endpoint-handler.ts'
 const maxTurnsShown = 50
 const dayCount = 30
 
-export function mountUsageRoutes(serve: ServeEndpoint, services: Services): void {
+export function mountUsageRoutes(
+  serve: ServeEndpoint,
+  services: Pick<Services, 'calendar' | 'clock' | 'config' | 'ledger' | 'membership' | 'store'>,
+): void {
   const { ledger, config, store } = services
 
   serve(showUsage, async ({ member: { account } }) => {

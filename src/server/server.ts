@@ -1,36 +1,35 @@
 /**
- * The gateway as one object: opened from a checked configuration, then closed. The server, tests and commands all open it here, so that
- * tests run what production runs. It serves with one thread; `workers/worker-server.ts` serves with several.
+ * The composition root: opens a server from a checked configuration, in one order for every number of serving threads, and closes it.
+ * What serves is a part of it: `serving-thread.ts` (this thread) or `workers/worker-serving.ts` (threads of their own, each of which
+ * `workers/worker-thread.ts` makes of the same services and the same runtime).
  */
 import type { GatewayConfig } from '../config/config.ts'
-import { BackgroundJobs } from './background-jobs.ts'
-import type { BackupFailure } from './backup-job.ts'
+import { collectSecrets } from '../config/secrets.ts'
+import type { DemoUpstream } from '../demo-upstream/server.ts'
+import type { CertificatePair } from '../http/server/listen.ts'
+import { listenForMetrics } from '../http/server/metrics-listener.ts'
+import type { Notifier } from '../notifications/notifier.ts'
+import { createLog } from '../observability/log.ts'
+import type { MetricsJson } from '../observability/merge-metrics.ts'
+import { Telemetry } from '../observability/telemetry.ts'
+import type { Services } from '../services/services.ts'
 import { systemClock } from '../system/clock.ts'
 import type { Clock } from '../system/clock.ts'
-import type { DemoUpstream } from '../demo-upstream/server.ts'
-import { listenForMetrics } from '../http/server/metrics-listener.ts'
-import { createLocalLimits } from '../access/limits/memory.ts'
-import { createLimits } from '../access/limits/create-limits.ts'
-import { collectSecrets } from '../config/secrets.ts'
-import { createLog } from '../observability/log.ts'
-import type { Notifier } from '../notifications/notifier.ts'
-import { Telemetry } from '../observability/telemetry.ts'
 import { createIds } from '../system/ids.ts'
-import { createServices, getBodyBudgetBounds, warnAboutUnservedProducts } from './create-services.ts'
+import { BackgroundJobs } from './background-jobs.ts'
+import type { BackupFailure } from './backup-job.ts'
+import { warnAboutUnservedProducts } from './create-services.ts'
+import type { CreatedServices, ProcessParts } from './create-services.ts'
 import { warnAboutFileLimit } from './file-limit.ts'
 import { openNotifier } from './open-notifier.ts'
 import { openProcessResources } from './process-resources.ts'
+import type { ProcessResources } from './process-resources.ts'
 import { recordServing } from './record-serving.ts'
-import { DatabaseProbe } from '../services/database-probe.ts'
-import { getNotReadyReasons } from '../services/readiness.ts'
-import type { Services } from '../services/services.ts'
-import type { WorkerRuntime } from './worker-runtime.ts'
-import { openWorkerRuntime } from './worker-runtime.ts'
 import type { EvaluatedConfig } from './reload/merge-reloaded-config.ts'
 import { Reloader } from './reload/reloader.ts'
 import type { ReloadRecord, ReloadReport } from './reload/reloader.ts'
 
-export interface GatewayOptions {
+export interface ServerOptions {
   readonly config: GatewayConfig
   readonly clock?: Clock
   /** Destination of log lines; standard error by default. */
@@ -40,8 +39,10 @@ export interface GatewayOptions {
 }
 
 /** A running server, with one serving thread or several. */
-export interface Server {
+export interface Server<Threads extends ServingThreads = ServingThreads> {
   readonly services: Services
+  readonly threads: Threads
+  readonly notifier: Notifier
   /** The data folder or database that this start created; null where it existed. */
   readonly createdLocation: string | null
   /** The address it listens on, as in `http://127.0.0.1:8787`. */
@@ -49,8 +50,6 @@ export interface Server {
   /** The address of the separate metrics listener; null without one. */
   readonly metricsUrl: string | null
   readonly demo: DemoUpstream | null
-  /** The number of serving threads. */
-  readonly workers: number
   /**
    * Reads the configuration again for new requests. One that `svc-gateway check` refuses changes nothing.
    * @param evaluate returns the configuration; by default the file is evaluated in a process of its own
@@ -64,107 +63,92 @@ export interface Server {
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
-export interface Gateway extends Server {
-  readonly notifier: Notifier
-  readonly forwarder: WorkerRuntime['forwarder']
-  /** The configurations under which requests are running. */
-  readonly configurations: number
+/** What a server has once, whatever serves. */
+export interface ServerParts extends ProcessParts {
+  readonly resources: ProcessResources
+}
+
+/** What serves the requests of a server. */
+export interface ServingThreads {
+  readonly count: number
+  /** The services under the current configuration. */
+  readonly services: CreatedServices
+  /** What the metrics listener serves. */
+  readonly metrics: Pick<Telemetry, 'metricsText' | 'metricsType'>
+  /** The metrics of this thread and of all that serve. */
+  readMetrics(): Promise<readonly MetricsJson[]>
+  /** Accepts requests; resolves with the address. */
+  listen(): Promise<string>
+  reconfigure(config: GatewayConfig, certificate: CertificatePair | null): Promise<void>
+  /** Refuses new turns. Running ones may finish within the time; the rest end with an error and a refund. */
+  drain(drainMs: number): Promise<void>
+  /** Releases everything except the resources of the process, also where it never listened. */
+  release(): Promise<void>
 }
 
 export const minFlushMs = 500
-/** Hashing occupies a core: two at once leave the others to the service. */
-export const maxConcurrentHashes = 2
 
-export async function openGateway(options: GatewayOptions): Promise<Gateway> {
-  const { config, clock = systemClock, logDestination, random = Math.random } = options
+/** @throws ConfigError or OperatorError where it cannot start */
+export async function openServer<Threads extends ServingThreads>(
+  { config, clock = systemClock, logDestination, random = Math.random }: ServerOptions,
+  openThreads: (parts: ServerParts) => Promise<Threads>,
+): Promise<Server<Threads>> {
   const ownLog = createLog(config.log.level, logDestination, undefined, collectSecrets(config))
   const { log } = ownLog
   const ids = createIds()
   const resources = await openProcessResources({ config, clock, log, ids })
   const { folder, store, secret, mailer, demo } = resources
   const telemetry = new Telemetry(ownLog)
-  const limits = await createLimits({
-    url: config.limits.url,
-    slug: config.brand.slug,
-    local: createLocalLimits({ maxWaitMs: config.limits.concurrencyWaitMs, bodies: getBodyBudgetBounds(config.limits), clock }),
-    createSharedStore: resources.createRateLimitStore,
-    nodes: () => store.cluster?.countNodes() ?? 1,
-    clock,
-    log,
-  })
-  const services = createServices({
-    config,
-    folder,
-    clock,
-    ids,
-    log,
-    telemetry,
-    store,
-    secret,
-    limits,
-    imageFiles: resources.imageFiles,
-    mail: mailer,
-    demoUrl: demo?.url ?? null,
-    random,
-    maxConcurrentHashes,
-  })
+  /** What to release, the last opened first. */
+  const releases: (() => Promise<unknown> | undefined)[] = []
   const release = async (flushTimeoutMs = minFlushMs): Promise<void> => {
-    limits.distributed?.close()
+    for (const one of releases.toReversed()) await one()
     await resources.close(flushTimeoutMs)
     telemetry.close()
   }
-  const abortStart = async (error: unknown): Promise<never> => {
+  const open = async () => {
+    const demoUrl = demo?.url ?? null
+    const parts = { config, folder, clock, ids, log, telemetry, store, secret, demoUrl, random, resources }
+    const serving = await openThreads(parts)
+    releases.push(() => serving.release())
+    const metrics = await listenForMetrics(config.metrics, serving.metrics)
+    releases.push(() => metrics?.close())
+    return { serving, metrics, url: await recordServing(folder, () => serving.listen()) }
+  }
+  const { serving, metrics, url } = await open().catch(async (error: unknown) => {
     await release()
     throw error
-  }
-  const metrics = await listenForMetrics(config.metrics, telemetry).catch(abortStart)
-  const operations = {
-    notReadyReasons: () => getNotReadyReasons(store.ledger.stats(), services.credentials.databaseSilentMs),
-    mailNote: () => mailer.note,
-    metricsText: () => telemetry.metricsText(),
-    database: store.cluster && new DatabaseProbe(store.cluster, clock),
-  }
-  const runtime = await recordServing(folder, () =>
-    openWorkerRuntime(services, { operations, mailStats: () => mailer.stats }),
-  ).catch(async (error: unknown) => {
-    await metrics?.close()
-    return abortStart(error)
   })
+  const { services } = serving
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
-  const notifier = await openNotifier(services, { mailer, random, readMetrics: async () => [await telemetry.metricsJson()] })
+  const notifier = await openNotifier(services, { mailer, random, readMetrics: () => serving.readMetrics() })
   const jobs = new BackgroundJobs(services, 'server', notifier)
   const reloader = new Reloader({
     config,
-    workers: 1,
+    workers: serving.count,
     hasDemo: demo !== null,
     log: ownLog,
     store,
     clock,
     telemetry,
     async apply(next, certificate) {
-      const earlier = runtime.services
-      runtime.reconfigure(next, certificate)
+      const earlier = serving.services
+      await serving.reconfigure(next, certificate)
       await notifier.reconfigure(next)
-      warnAboutUnservedProducts(runtime.services, earlier)
+      warnAboutUnservedProducts(serving.services, earlier)
     },
   })
   return {
     get services() {
-      return runtime.services
+      return serving.services
     },
+    threads: serving,
+    notifier,
     createdLocation: resources.createdLocation,
-    url: runtime.url,
+    url,
     metricsUrl: metrics?.url ?? null,
     demo,
-    workers: 1,
-    notifier,
-    get forwarder() {
-      return runtime.forwarder
-    },
-    get configurations() {
-      return runtime.configurations
-    },
     reload: (evaluate) => reloader.reload(evaluate),
     get lastReload() {
       return reloader.last
@@ -174,11 +158,9 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     },
     async close({ drainMs = config.timeouts.drainMs } = {}) {
       const deadlineMonotonicMs = clock.monotonicMs() + drainMs
-      await runtime.drain(drainMs)
+      await serving.drain(drainMs)
       await jobs.close()
       await notifier.close()
-      await metrics?.close()
-      await runtime.release()
       // Pending settlements are flushed in the remaining drain time, but at least once.
       await release(Math.max(minFlushMs, deadlineMonotonicMs - clock.monotonicMs()))
     },

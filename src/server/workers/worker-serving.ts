@@ -1,35 +1,26 @@
 /**
- * The server with several serving threads. This main thread has what a server has once (the store with its writer, mail, background jobs,
+ * A server with several serving threads. The main thread has what a server has once (the store with its writer, mail, background jobs,
  * metrics, signals); workers do everything else. They listen on one port, and the kernel distributes connections among them.
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
+import { createLocalLimits } from '../../access/limits/memory.ts'
 import { createProcessBudgetMemory } from '../../access/limits/process-budgets.ts'
 import { createLimitMemory } from '../../access/limits/shared-memory.ts'
 import type { LimitMemory } from '../../access/limits/shared-memory.ts'
-import { createLocalLimits } from '../../access/limits/memory.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { bind } from '../../http/server/bind.ts'
-import { listenForMetrics } from '../../http/server/metrics-listener.ts'
-import { systemClock, getMonotonicOriginMs } from '../../system/clock.ts'
-import { createIds } from '../../system/ids.ts'
+import { createStderrLog } from '../../observability/log.ts'
+import type { BufferedLog } from '../../observability/log.ts'
 import { renderMergedMetrics } from '../../observability/merge-metrics.ts'
-import { collectSecrets } from '../../config/secrets.ts'
-import { createLog, createStderrLog } from '../../observability/log.ts'
-import { Telemetry } from '../../observability/telemetry.ts'
-import { BackgroundJobs } from '../background-jobs.ts'
-import { createServices, warnAboutUnservedProducts } from '../create-services.ts'
-import type { Server } from '../gateway.ts'
-import { maxConcurrentHashes, minFlushMs } from '../gateway.ts'
-import { warnAboutFileLimit } from '../file-limit.ts'
-import { openNotifier } from '../open-notifier.ts'
-import { openProcessResources } from '../process-resources.ts'
-import { recordServing } from '../record-serving.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
-import { WorkerPool } from './worker-pool.ts'
+import { getMonotonicOriginMs } from '../../system/clock.ts'
+import { createServices, maxConcurrentHashes, setOrigins } from '../create-services.ts'
 import { describePlugins } from '../reload/describe-plugins.ts'
 import type { ConfigValues } from '../reload/merge-reloaded-config.ts'
-import { Reloader } from '../reload/reloader.ts'
+import { minFlushMs, openServer } from '../server.ts'
+import type { Server, ServerParts, ServingThreads } from '../server.ts'
+import { WorkerPool } from './worker-pool.ts'
 
 interface WorkerServerOptions {
   readonly config: GatewayConfig
@@ -38,38 +29,20 @@ interface WorkerServerOptions {
 
 /** @throws ConfigError or OperatorError where it cannot start */
 export async function startWorkerServer({ config, count }: WorkerServerOptions): Promise<Server> {
-  const clock = systemClock
-  const logOutput = createStderrLog()
-  const ownLog = createLog(config.log.level, logOutput, undefined, collectSecrets(config))
-  const { log } = ownLog
-  const ids = createIds()
   await assertPortFree(config.listen)
-  // Before the pool exists there is no worker to notify; each worker reads the current state when it starts.
-  let reportUnhealthyReason = (_reason: string | null): void => undefined
-  const resources = await openProcessResources({
-    config,
-    clock,
-    log,
-    ids,
-    onHealthChange: (reason) => reportUnhealthyReason(reason),
-  })
-  const { folder, store, threads, secret, mailer, demo } = resources
+  const logOutput = createStderrLog()
+  return openServer({ config, logDestination: logOutput }, async (parts) => openWorkers(parts, count, logOutput))
+}
+
+function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog): ServingThreads {
+  const { config, clock, log, store, secret, telemetry, resources, demoUrl } = parts
+  const { threads, mailer } = resources
   if (threads === null) throw new Error('several threads serve around a file only')
-  const telemetry = new Telemetry(ownLog)
   const services = createServices({
-    config,
-    folder,
-    clock,
-    ids,
-    log,
-    telemetry,
-    store,
-    secret,
+    ...parts,
     limits: createLocalLimits(),
     imageFiles: null,
     mail: mailer,
-    demoUrl: demo?.url ?? null,
-    random: Math.random,
     maxConcurrentHashes,
     invalidateElsewhere: (account) => pool.notifyAll('invalidate', account),
   })
@@ -89,7 +62,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
       countNodes: null,
     },
   })
-  const combinedMetrics = {
+  const metrics = {
     metricsType: telemetry.metricsType,
     async metricsText() {
       // Waits for the writer, so that its statistics are current.
@@ -105,7 +78,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
     start: {
       config: { values: toConfigValues(config), plugins: describePlugins(config.plugins) },
       secret,
-      demoUrl: demo?.url ?? null,
+      demoUrl,
       monotonicOriginMs: getMonotonicOriginMs(),
     },
     clock,
@@ -117,7 +90,7 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
         const own = getNotReadyReasons(store.ledger.stats())
         return [...new Set([...own, ...responses.flat(), ...(isComplete ? [] : ['a worker does not answer'])])]
       },
-      metrics: () => combinedMetrics.metricsText(),
+      metrics: () => metrics.metricsText(),
       invalidate(account) {
         services.credentials.invalidate(account)
         pool.notifyAll('invalidate', account, worker)
@@ -128,73 +101,36 @@ export async function startWorkerServer({ config, count }: WorkerServerOptions):
       databaseError: (code) => threads.recordFault(code),
     }),
   })
-  reportUnhealthyReason = (reason) => pool.notifyAll('unhealthyReason', reason)
-  const release = async (flushTimeoutMs = minFlushMs): Promise<void> => {
-    await configured.bodyParser.close()
-    await configured.upstreams.close()
-    await resources.close(flushTimeoutMs)
-    telemetry.close()
+  resources.onHealthChange((reason) => pool.notifyAll('unhealthyReason', reason))
+  let isDrained = false
+  const drain = async (drainMs: number): Promise<void> => {
+    isDrained = true
+    await pool.close(drainMs, minFlushMs)
   }
-  const metrics = await listenForMetrics(config.metrics, combinedMetrics).catch(async (error: unknown) => {
-    await release()
-    throw error
-  })
-  const url = await recordServing(folder, () => pool.open(config.listen.port)).catch(async (error: unknown) => {
-    await pool.close(0, minFlushMs)
-    await metrics?.close()
-    await release()
-    throw error
-  })
-  services.origins.site = config.listen.siteUrl ?? url
-  services.origins.base = config.listen.baseUrl ?? config.listen.siteUrl ?? url
-  warnAboutUnservedProducts(services)
-  warnAboutFileLimit(services)
-  const notifier = await openNotifier(services, {
-    mailer,
-    random: Math.random,
-    readMetrics: async () => [await telemetry.metricsJson(), ...(await pool.collectMetrics())],
-  })
-  const jobs = new BackgroundJobs(services, 'server', notifier)
-  const reloader = new Reloader({
-    config,
-    workers: count,
-    hasDemo: demo !== null,
-    log: ownLog,
-    store,
-    clock,
-    telemetry,
-    async apply(next, certificate) {
-      const earlier = configured
-      configured = earlier.withConfig(next)
-      await notifier.reconfigure(next)
-      await pool.reconfigure({ values: toConfigValues(next), certificate })
-      // No requests run in this thread.
-      await earlier.upstreams.close([configured.upstreams])
-      warnAboutUnservedProducts(configured, earlier)
-    },
-  })
   return {
+    count,
     get services() {
       return configured
     },
-    createdLocation: resources.createdLocation,
-    url,
-    metricsUrl: metrics?.url ?? null,
-    demo,
-    workers: count,
-    reload: (evaluate) => reloader.reload(evaluate),
-    get lastReload() {
-      return reloader.last
+    metrics,
+    readMetrics: async () => [await telemetry.metricsJson(), ...(await pool.collectMetrics())],
+    async listen() {
+      const url = await pool.open(config.listen.port)
+      setOrigins(services, url)
+      return url
     },
-    get lastBackupFailure() {
-      return jobs.lastBackupFailure
+    async reconfigure(next, certificate) {
+      const earlier = configured
+      configured = earlier.withConfig(next)
+      await pool.reconfigure({ values: toConfigValues(next), certificate })
+      // No requests run in this thread.
+      await earlier.upstreams.close([configured.upstreams])
     },
-    async close({ drainMs = config.timeouts.drainMs } = {}) {
-      await pool.close(drainMs, minFlushMs)
-      await jobs.close()
-      await notifier.close()
-      await metrics?.close()
-      await release()
+    drain,
+    async release() {
+      if (!isDrained) await drain(0)
+      await configured.bodyParser.close()
+      await configured.upstreams.close()
     },
   }
 }

@@ -1,0 +1,72 @@
+/** A server that serves with its own thread. Tests open it too, so that they run what production runs. */
+import { createLimits } from '../access/limits/create-limits.ts'
+import { createLocalLimits } from '../access/limits/memory.ts'
+import { DatabaseProbe } from '../services/database-probe.ts'
+import { getNotReadyReasons } from '../services/readiness.ts'
+import { createServices, getBodyBudgetBounds, maxConcurrentHashes } from './create-services.ts'
+import { openServer } from './server.ts'
+import type { Server, ServerOptions, ServerParts, ServingThreads } from './server.ts'
+import { openWorkerRuntime } from './worker-runtime.ts'
+import type { WorkerRuntime } from './worker-runtime.ts'
+
+export type Gateway = Server<ServingThread>
+
+export function openGateway(options: ServerOptions): Promise<Gateway> {
+  return openServer(options, openServingThread)
+}
+
+interface ServingThread extends ServingThreads {
+  readonly forwarder: WorkerRuntime['forwarder']
+  /** The number of configurations under which requests are running. */
+  readonly configurations: number
+}
+
+async function openServingThread(parts: ServerParts): Promise<ServingThread> {
+  const { config, clock, log, store, telemetry, resources } = parts
+  const { mailer, imageFiles, createRateLimitStore } = resources
+  const limits = await createLimits({
+    url: config.limits.url,
+    slug: config.brand.slug,
+    local: createLocalLimits({ maxWaitMs: config.limits.concurrencyWaitMs, bodies: getBodyBudgetBounds(config.limits), clock }),
+    createSharedStore: createRateLimitStore,
+    nodes: () => store.cluster?.countNodes() ?? 1,
+    clock,
+    log,
+  })
+  const services = createServices({ ...parts, limits, imageFiles, mail: mailer, maxConcurrentHashes })
+  const operations = {
+    notReadyReasons: () => getNotReadyReasons(store.ledger.stats(), services.credentials.databaseSilentMs),
+    mailNote: () => mailer.note,
+    metricsText: () => telemetry.metricsText(),
+    database: store.cluster && new DatabaseProbe(store.cluster, clock),
+  }
+  let runtime: WorkerRuntime | undefined
+  const requireRuntime = (): WorkerRuntime => {
+    if (runtime === undefined) throw new Error('this thread does not listen yet')
+    return runtime
+  }
+  return {
+    count: 1,
+    get services() {
+      return runtime?.services ?? services
+    },
+    get forwarder() {
+      return requireRuntime().forwarder
+    },
+    get configurations() {
+      return requireRuntime().configurations
+    },
+    metrics: telemetry,
+    readMetrics: async () => [await telemetry.metricsJson()],
+    async listen() {
+      runtime = await openWorkerRuntime(services, { operations, mailStats: () => mailer.stats })
+      return runtime.url
+    },
+    reconfigure: async (next, certificate) => requireRuntime().reconfigure(next, certificate),
+    drain: (drainMs) => requireRuntime().drain(drainMs),
+    async release() {
+      await runtime?.release()
+      limits.distributed?.close()
+    },
+  }
+}

@@ -214,9 +214,14 @@ class AccountingCheck {
     const highEstimate = each.promptTokens * 2 + (followsSearch ? searchResultTokens : 0)
     const isReported = isUsageReported(script, call)
     const tokens = call === undefined ? script.tokens : computeChargedTokens(script, call)
-    const priceOf = (estimate: number): number =>
-      Math.min(row.reserved, isReported ? computeReportedPrice(model, script, tokens) : computePrice(model, estimate, 0, tokens))
-    const [least, most] = [priceOf(lowEstimate), priceOf(highEstimate)]
+    // Hidden reasoning is output up to the cap; above it a hold that is large enough may be used.
+    const reasoning = isReported ? script.reasoningTokens : 0
+    const priceOf = (estimate: number, output: number): number =>
+      Math.min(row.reserved, isReported ? computeReportedPrice(model, script, output) : computePrice(model, estimate, 0, output))
+    const leastOutput = Math.min(tokens + reasoning, Math.max(tokens, call?.cap ?? 0))
+    const [leastReported, most] = [priceOf(lowEstimate, leastOutput), priceOf(highEstimate, tokens + reasoning)]
+    const least =
+      script.hasLargeReport && isReported ? Math.min(leastReported, computeHeldPrice(row, plan, tokens)) : leastReported
     const checkWhole = (): void => {
       if (credits > most) say('overcharged', `${most} credits at most are right`)
       if (credits < least) say('undercharged', `${least} credits at least are right`)
@@ -261,7 +266,7 @@ class AccountingCheck {
     const calledName = script.repeatsToolName ? toolName : script.searchQuery === null ? '' : 'web_search'
     // The first report of an Anthropic upstream has a token of the output already.
     const uncounted = Math.ceil(calledName.length / 4) + (call?.api === 'messages' ? 1 : 0)
-    const maxTokens = script.ignoresCap ? tokens + uncounted : script.tokens + uncounted
+    const maxTokens = (script.ignoresCap ? tokens : script.tokens) + uncounted + reasoning
     const maxCredits = computePrice(model, Math.max(highEstimate, script.inputTokens), 0, maxTokens)
     if (credits > maxCredits) say('overcharged', `${maxCredits} credits at most are right`)
     if (call === undefined) return credits > 0 ? say('overcharged', 'the upstream was not asked') : undefined
@@ -423,6 +428,17 @@ function isUsageReported(script: Script, call: Call | undefined): boolean {
   if (call?.api === 'responses' && script.ignoresCap && !script.answersWithDocument) return false
   return script.usage !== 'missing' && script.usage !== 'zero'
 }
+
+/** The price of what was reserved for the prompt, which is charged where a report is above it. */
+function computeHeldPrice({ model, reserved }: Row, { maxTokens }: TurnPlan, output: number): number {
+  if (maxTokens === null) return 0
+  const unused = computePrice(model, 0, 0, Math.max(maxTokens, leastCap)) - computePrice(model, 0, 0, output)
+  // Each price is rounded up.
+  return Math.max(0, reserved - unused - 2)
+}
+
+/** Of the Responses API. */
+const leastCap = 16
 
 function computeReportedPrice(model: string, { inputTokens, cachedTokens }: Script, output: number): number {
   return computePrice(model, inputTokens, Math.min(cachedTokens ?? 0, inputTokens), output)

@@ -3,7 +3,24 @@ import { parseChatRequest } from '../../src/exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../src/exchange/request/chat-request.ts'
 import { findApiFormat } from '../../src/formats/api-formats.ts'
 import { translateRequest } from '../../src/formats/translate-request.ts'
+import { documentPages } from './turn-plan.ts'
 import type { TurnPlan } from './turn-plan.ts'
+
+interface SentFile {
+  readonly type: string
+  /** Base64. */
+  readonly data: string
+}
+
+const files: Readonly<Record<'picture' | 'document', SentFile>> = {
+  picture: {
+    type: 'image/png',
+    data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC',
+  },
+  document: { type: 'application/pdf', data: btoa(`%PDF-1.4\n${'<< /Type /Page >>\n'.repeat(documentPages)}%%EOF`) },
+}
+
+const toDataUrl = ({ type, data }: SentFile): string => `data:${type};base64,${data}`
 
 interface ClientFormat {
   getPath(plan: Pick<TurnPlan, 'model' | 'stream'>): string
@@ -15,7 +32,7 @@ interface ClientFormat {
 }
 
 const fieldsOf = ({ model, stream }: TurnPlan) => ({ model, stream })
-const messagesOf = (content: string) => [{ role: 'user', content }]
+const messagesOf = (content: unknown) => [{ role: 'user', content }]
 
 export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>> = {
   chat_completions: {
@@ -23,7 +40,16 @@ export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>
     createBody: (plan, content) => ({
       ...fieldsOf(plan),
       ...(plan.maxTokens === null ? {} : { max_tokens: plan.maxTokens }),
-      messages: messagesOf(content),
+      messages: messagesOf(
+        plan.media === null
+          ? content
+          : [
+              { type: 'text', text: content },
+              plan.media === 'picture'
+                ? { type: 'image_url', image_url: { url: toDataUrl(files.picture) } }
+                : { type: 'file', file: { filename: 'a.pdf', file_data: toDataUrl(files.document) } },
+            ],
+      ),
     }),
     isComplete: (text, stream) => (stream ? text.endsWith('data: [DONE]\n\n') : text.includes('"object":"chat.completion"')),
     isFailure: (text) => text.includes('"error"'),
@@ -34,7 +60,16 @@ export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>
       ...fieldsOf(plan),
       ...(plan.maxTokens === null ? {} : { max_output_tokens: plan.maxTokens }),
       ...(plan.search === null ? {} : { tools: [{ type: 'web_search' }] }),
-      input: messagesOf(content),
+      input: messagesOf(
+        plan.media === null
+          ? content
+          : [
+              { type: 'input_text', text: content },
+              plan.media === 'picture'
+                ? { type: 'input_image', image_url: toDataUrl(files.picture) }
+                : { type: 'input_file', filename: 'a.pdf', file_data: toDataUrl(files.document) },
+            ],
+      ),
     }),
     isComplete: (text, stream) =>
       stream ? /^event: response\.(?:completed|incomplete)$/m.test(text) : text.includes('"object":"response"'),
@@ -46,7 +81,17 @@ export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>
       ...fieldsOf(plan),
       max_tokens: plan.maxTokens,
       ...(plan.search === null ? {} : { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }),
-      messages: messagesOf(content),
+      messages: messagesOf(
+        plan.media === null
+          ? content
+          : [
+              {
+                type: plan.media === 'picture' ? 'image' : 'document',
+                source: { type: 'base64', media_type: files[plan.media].type, data: files[plan.media].data },
+              },
+              { type: 'text', text: content },
+            ],
+      ),
     }),
     isComplete: (text, stream) => (stream ? text.includes('event: message_stop\n') : text.includes('"type":"message"')),
     isFailure: (text) => text.includes('event: error\n'),
@@ -56,7 +101,15 @@ export const clientFormats: Readonly<Record<TurnPlan['apiFormat'], ClientFormat>
     createBody: (plan, content) => ({
       ...(plan.maxTokens === null ? {} : { generationConfig: { maxOutputTokens: plan.maxTokens } }),
       ...(plan.search === null ? {} : { tools: [{ googleSearch: {} }] }),
-      contents: [{ role: 'user', parts: [{ text: content }] }],
+      contents: [
+        {
+          role: 'user',
+          parts: [
+            { text: content },
+            ...(plan.media === null ? [] : [{ inlineData: { mimeType: files[plan.media].type, data: files[plan.media].data } }]),
+          ],
+        },
+      ],
     }),
     isComplete: (text) => text.includes('"finishReason":"'),
     isFailure: (text) => text.includes('data: {"error":'),

@@ -49,6 +49,12 @@ export type Ending =
   /** A request for a stream gets a 200 without an event; a request for a whole response gets the whole response. */
   | 'empty_stream'
 
+/**
+ * How an upstream of chat completions differs from OpenAI's: content in parts (Mistral), usage in `x_groq`, the whole message once more at
+ * the end (MiniMax), a finish reason in capitals (Gemini's compatible endpoint), cached tokens by another name (DeepSeek).
+ */
+export type VendorForm = 'plain' | 'parts' | 'x_groq' | 'repeated_end' | 'capitals' | 'cache_hits'
+
 /** The upstream's behaviour for one turn. Each token is four bytes, so that counts by events and by bytes agree. */
 export interface Script {
   readonly ending: Ending
@@ -58,6 +64,12 @@ export interface Script {
   /** Prompt tokens reported as read from a cache; null: not reported. More than the prompt is a lie that a chat completion can tell. */
   readonly cachedTokens: number | null
   readonly tokens: number
+  /** Tokens of hidden reasoning that are reported: beside the completion, or as thoughts. */
+  readonly reasoningTokens: number
+  /** The report of the prompt is far above its text: what no hold covers is charged up to the hold. */
+  readonly hasLargeReport: boolean
+  /** Of answers of chat completions. */
+  readonly vendorForm: VendorForm
   /** Tokens of each event. */
   readonly chunkTokens: number
   /** Tokens sent before a failure midway. */
@@ -86,6 +98,8 @@ export interface TurnPlan {
   readonly disconnectAfterMs: number | null
   /** The model searches the web once before it answers by the script. */
   readonly search: 'found' | 'fails' | null
+  /** A file in the prompt. */
+  readonly media: 'picture' | 'document' | null
   /** Retries with the same key if the connection ends without an answer. */
   readonly hasIdempotencyKey: boolean
   /** How the client reads an answer to pay less for it; null: as it comes. */
@@ -162,6 +176,9 @@ export function createTurnPlan(seed: number, number: number): TurnPlan {
       answersWithDocument,
       ignoresCap,
       repeatsToolName,
+      reasoningTokens: 0,
+      hasLargeReport: false,
+      vendorForm: 'plain',
       resetsKeptConnection,
       headMs,
       paceMs,
@@ -173,11 +190,37 @@ export function createTurnPlan(seed: number, number: number): TurnPlan {
     maxTokens: maxTokens ?? (apiFormat === 'messages' ? 400 : null),
     disconnectAfterMs,
     search,
+    media: null,
     hasIdempotencyKey,
     dishonest: null,
   }
-  return random.next() < dishonestShare ? toDishonestPlan(plan, drawDishonestReading(random)) : plan
+  if (random.next() < dishonestShare) return toDishonestPlan(plan, drawDishonestReading(random))
+  return kind === 'plain' && !searches ? addConversationParts(plan, random) : plan
 }
+
+/** What a conversation of a real member has besides text, and what reports of real upstreams have. */
+function addConversationParts(plan: TurnPlan, random: SeededRandom): TurnPlan {
+  const { script } = plan
+  const part = random.pick({ none: 55, reasoning: 15, largeReport: 5, picture: 10, document: 5 })
+  const vendorForm = random.pick<VendorForm>({ plain: 50, parts: 10, x_groq: 10, repeated_end: 10, capitals: 10, cache_hits: 10 })
+  const reasoningTokens = part === 'reasoning' && script.usage !== 'zero' ? random.integer(1, 300) : 0
+  const inputTokens = {
+    none: script.inputTokens,
+    reasoning: script.inputTokens,
+    largeReport: random.integer(500, 200_000),
+    picture: script.inputTokens + random.integer(85, 1_500),
+    document: script.inputTokens + documentPages * random.integer(300, 2_500),
+  }[part]
+  const cachedTokens = script.cachedTokens === null || part === 'largeReport' ? null : Math.min(script.cachedTokens, inputTokens)
+  const changed = { inputTokens, cachedTokens, reasoningTokens, hasLargeReport: part === 'largeReport', vendorForm }
+  return {
+    ...plan,
+    media: part === 'picture' || part === 'document' ? part : null,
+    script: { ...script, ...(part === 'none' ? { vendorForm } : changed) },
+  }
+}
+
+export const documentPages = 3
 
 const dishonestShare = 0.02
 

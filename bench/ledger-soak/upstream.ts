@@ -48,6 +48,10 @@ export type PlayedBehavior =
   | 'geminiCalls'
   | 'cachedReports'
   | 'searches'
+  | 'files'
+  | 'reasoningReports'
+  | 'largeReports'
+  | 'vendorForms'
 
 export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefined): Promise<Upstream> {
   const calls = new Map<string, Call[]>()
@@ -61,6 +65,10 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
     geminiCalls: 0,
     cachedReports: 0,
     searches: 0,
+    files: 0,
+    reasoningReports: 0,
+    largeReports: 0,
+    vendorForms: 0,
   }
   /** Kept connections that are reset when their next request arrives. */
   const resetSockets = new WeakSet<Socket>()
@@ -109,6 +117,10 @@ export async function startUpstream(getPlan: (turn: number) => TurnPlan | undefi
     if (api !== 'chat') played[`${api}Calls`]++
     if (step === 'search') played.searches++
     if ((script.cachedTokens ?? 0) > 0) played.cachedReports++
+    if (plan.media !== null) played.files++
+    if (script.reasoningTokens > 0) played.reasoningReports++
+    if (script.hasLargeReport) played.largeReports++
+    if (api === 'chat' && script.vendorForm !== 'plain') played.vendorForms++
     await playScript({ ...script, tokens, failsAfter }, wireFormats[api], isStream, plan.dishonest, call, response, end)
   }
 

@@ -40,14 +40,16 @@ const chatFormat: WireFormat = {
   createEnd(script) {
     const usage = createUsage(script)
     const inChoice = script.usage === 'in_choice'
-    const choice = { index: 0, delta: {}, finish_reason: isToolCall(script) ? 'tool_calls' : 'stop' }
+    const choice = { index: 0, delta: {}, finish_reason: getFinishReason(script) }
     const finish = toChunk({ choices: [inChoice ? { ...choice, usage } : choice] })
-    return `${finish}${usage === null || inChoice ? '' : toChunk({ choices: [], usage })}data: [DONE]\n\n`
+    return `${finish}${usage === null || inChoice ? '' : createUsageChunk(script, usage)}data: [DONE]\n\n`
   },
   createDocument(script) {
     const usage = createUsage(script)
     const inChoice = script.usage === 'in_choice'
-    const choice = { index: 0, message: { role: 'assistant', content: tokenText.repeat(script.tokens) }, finish_reason: 'stop' }
+    const text = tokenText.repeat(script.tokens)
+    const content = script.vendorForm === 'parts' ? [{ type: 'text', text }] : text
+    const choice = { index: 0, message: { role: 'assistant', content }, finish_reason: getFinishReason(script) }
     return {
       ...head,
       object: 'chat.completion',
@@ -60,6 +62,18 @@ const chatFormat: WireFormat = {
   brokenEvent: 'data: {"choices":[{"index":0,"del\n\n',
 }
 
+function getFinishReason(script: PlayedScript): string {
+  const reason = isToolCall(script) ? 'tool_calls' : 'stop'
+  return script.vendorForm === 'capitals' ? reason.toUpperCase() : reason
+}
+
+function createUsageChunk(script: PlayedScript, usage: object): string {
+  if (script.vendorForm === 'x_groq') return toChunk({ choices: [], x_groq: { id: 'req_1', usage } })
+  if (script.vendorForm !== 'repeated_end') return toChunk({ choices: [], usage })
+  const message = { role: 'assistant', content: tokenText.repeat(script.tokens) }
+  return `data: ${JSON.stringify({ ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }], usage })}\n\n`
+}
+
 const tokenChunk = toChunk({ choices: [toChoice({ content: tokenText })] })
 
 function createToken(script: Script, tokensSoFar: number): string {
@@ -67,6 +81,8 @@ function createToken(script: Script, tokensSoFar: number): string {
     const call = { index: 0, id: 'call_1', type: 'function', function: { name: toolName, arguments: tokenText } }
     return toChunk({ choices: [toChoice({ tool_calls: [call] })] })
   }
+  if (script.vendorForm === 'parts')
+    return toChunk({ choices: [toChoice({ content: [{ type: 'text', text: toEventText(script) }] })] })
   if (script.usage !== 'every_chunk')
     return script.chunkTokens === 1 ? tokenChunk : toChunk({ choices: [toChoice({ content: toEventText(script) })] })
   return toChunk({ choices: [toChoice({ content: tokenText })], usage: createUsage({ ...script, tokens: tokensSoFar }) })
@@ -88,11 +104,20 @@ function toSearchCall(query: string): object {
   return { index: 0, id: 'call_1', type: 'function', function: { name: searchName, arguments: JSON.stringify({ query }) } }
 }
 
-function createUsage({ usage, inputTokens, cachedTokens, tokens }: Script): object | null {
+function createUsage({ usage, inputTokens, cachedTokens, tokens, reasoningTokens, vendorForm }: Script): object | null {
   if (usage === 'missing') return null
   const [input, output] = usage === 'zero' ? [0, 0] : [inputTokens, tokens]
-  const details = cachedTokens === null ? {} : { prompt_tokens_details: { cached_tokens: cachedTokens } }
-  return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output, ...details }
+  const cached =
+    vendorForm === 'cache_hits'
+      ? { prompt_cache_hit_tokens: cachedTokens }
+      : { prompt_tokens_details: { cached_tokens: cachedTokens } }
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output + reasoningTokens,
+    ...(cachedTokens === null ? {} : cached),
+    ...(reasoningTokens === 0 ? {} : { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
+  }
 }
 
 const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'big', stop_reason: null, stop_sequence: null }
@@ -115,7 +140,7 @@ const messagesFormat: WireFormat = {
     const delta = { stop_reason: isToolCall(script) ? 'tool_use' : 'end_turn', stop_sequence: null }
     return (
       toEvent({ type: 'content_block_stop', index: 0 }) +
-      toEvent({ type: 'message_delta', delta, ...toUsageField(createMessageUsage(script, script.tokens)) }) +
+      toEvent({ type: 'message_delta', delta, ...toUsageField(createMessageUsage(script, getReportedOutput(script))) }) +
       toEvent({ type: 'message_stop' })
     )
   },
@@ -123,7 +148,7 @@ const messagesFormat: WireFormat = {
     ...message,
     content: [{ type: 'text', text: tokenText.repeat(script.tokens) }],
     stop_reason: 'end_turn',
-    ...toUsageField(createMessageUsage(script, script.tokens)),
+    ...toUsageField(createMessageUsage(script, getReportedOutput(script))),
   }),
   errorEvent: toEvent({ type: 'error', error: { type: 'api_error', message: 'It rains.' } }),
   brokenEvent: 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n',
@@ -186,12 +211,13 @@ function toGeminiAnswer(parts: readonly object[], { finishReason, usage = null }
   }
 }
 
-function createGeminiUsage({ usage, inputTokens, cachedTokens }: Script, output: number | null): object | null {
+function createGeminiUsage({ usage, inputTokens, cachedTokens, reasoningTokens }: Script, output: number | null): object | null {
   if (usage === 'missing') return null
   if (usage === 'zero') return { promptTokenCount: 0, candidatesTokenCount: 0 }
   return {
     promptTokenCount: inputTokens,
     ...(output === null ? {} : { candidatesTokenCount: output }),
+    ...(output === null || reasoningTokens === 0 ? {} : { thoughtsTokenCount: reasoningTokens }),
     ...(cachedTokens === null ? {} : { cachedContentTokenCount: cachedTokens }),
   }
 }
@@ -218,9 +244,15 @@ function getOutput({ searchQuery, tokens }: PlayedScript): string {
   return searchQuery === null ? tokenText.repeat(tokens) : JSON.stringify({ query: searchQuery })
 }
 
-function createResponseUsage({ usage, inputTokens, cachedTokens, tokens }: Script): object | null {
+/** With the hidden reasoning. */
+function getReportedOutput({ tokens, reasoningTokens }: Script): number {
+  return tokens + reasoningTokens
+}
+
+function createResponseUsage(script: Script): object | null {
+  const { usage, inputTokens, cachedTokens } = script
   if (usage === 'missing') return null
-  const [input, output] = usage === 'zero' ? [0, 0] : [inputTokens, tokens]
+  const [input, output] = usage === 'zero' ? [0, 0] : [inputTokens, getReportedOutput(script)]
   const details = cachedTokens === null ? {} : { input_tokens_details: { cached_tokens: cachedTokens } }
   return { input_tokens: input, output_tokens: output, total_tokens: input + output, ...details }
 }

@@ -4,7 +4,7 @@
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { CallIds } from '../shared/call-ids.ts'
-import { joinContentParts } from './content-parts.ts'
+import { hasParts, joinContentParts } from './content-parts.ts'
 import { decideFinish, parseFinishReason } from './finish-reason.ts'
 import { repairWholeCalls, ToolCallRepair } from './tool-call-repair.ts'
 
@@ -64,15 +64,16 @@ export class AnswerRepair {
 
   #repairDelta(choice: Fields): Fields {
     const delta = choice['delta'] as Fields
-    const { content, tool_calls: pieces, function_call: legacyCall } = delta
+    const { tool_calls: pieces, function_call: legacyCall } = delta
     const sent = choice['finish_reason']
     const hasPieces = pieces !== undefined && pieces !== null
-    const isPlain = !hasPieces && !Array.isArray(content)
+    const isList = hasParts(delta)
+    const isPlain = !hasPieces && !isList
     if (isPlain && (sent === null || sent === undefined || sent === '')) return choice
     const calls = hasPieces ? this.#getCalls(choice) : this.#calls?.get(toIndex(choice))
     const reason = parseFinishReason(sent)
     const repaired = hasPieces && calls !== undefined ? calls.repair(pieces) : []
-    if (repaired === pieces && reason === null && !Array.isArray(content)) return choice
+    if (repaired === pieces && reason === null && !isList) return choice
     const list = [
       ...repaired,
       ...(reason === null || calls === undefined

@@ -4,8 +4,16 @@ import { toText } from '../shared/to-text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The message or delta with a string as its content. Returns the same object if nothing must change. */
-export function joinContentParts(message: Fields): Fields {
+/** Whether the content is a list of parts, or the reasoning no string (Envoy AI Gateway before Bedrock). */
+export function hasParts({ content, reasoning_content: reasoning }: Fields): boolean {
+  return Array.isArray(content) || (typeof reasoning === 'object' && reasoning !== null)
+}
+
+/** The message or delta with strings as its content and its reasoning. Returns the same object if nothing must change. */
+export function joinContentParts(sent: Fields): Fields {
+  if (!hasParts(sent)) return sent
+  const { reasoning_content: thought } = sent
+  const message = typeof thought === 'object' && thought !== null ? { ...sent, reasoning_content: readTexts(thought) } : sent
   const { content } = message
   if (!Array.isArray(content)) return message
   const parts = { text: '', reasoning: '', images: [] as unknown[] }

@@ -56,6 +56,7 @@ export const contextOverflow: ErrorPattern = {
       'maximum prompt length is',
       'exceeds the context window',
       'exceeds the available context size',
+      'context size has been exceeded',
       'greater than the context length',
       "longer than the model's context length",
       'input token count .{0,200}exceeds',
@@ -129,7 +130,7 @@ export const modelMissing: ErrorPattern = {
 export const unknownModel: ErrorPattern = {
   codes:
     /^(?:model_not_found|deploymentnotfound|modelnotfound|model_decommissioned|model_not_available|invalid_model|unknown_model)$/,
-  text: /\bmodel not exists?\b|\bno such model\b|\bmodel\b.{0,80}\bis not (?:available|supported|loaded|found)\b|\bfailed to load model\b|\bno models? (?:is |are )?loaded\b|\bnot a valid model\b|\bserver is pinned to\b|\b(?:invalid|unknown) model\b|\bmodel\b.{0,150}\b(?:does not exist|not found|has been decommissioned)\b/i,
+  text: /\bmodel not exists?\b|\bno such model\b|\bmodel\b.{0,80}\bis not (?:available|supported|loaded|found)\b|\bfailed to load model\b|\bno models? (?:is |are )?loaded\b|\bnot a valid model\b|\bserver is pinned to\b|\b(?:invalid|unknown|unsupported) model\b|\bmodel (?:has |is |was |has been )?(?:crashed|unloaded)\b|\bmodel\b.{0,150}\b(?:does not exist|not found|has been decommissioned)\b/i,
 }
 
 /** The model, or the server as it was started, offers no tools (Ollama, vLLM). */

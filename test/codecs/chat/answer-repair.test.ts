@@ -121,6 +121,11 @@ const whole = (id: string, args: unknown) => ({ id, type: 'function', ...called(
 const twoCalls: Readonly<Record<string, readonly object[]>> = {
   'without index': [calls(whole('a', two[0])), calls(whole('b', two[1]))],
   'with one index': [calls({ index: 0, ...whole('a', two[0]) }), calls({ index: 0, ...whole('b', two[1]) })],
+  'with an index below zero': [
+    calls({ index: -1, ...whole('a', '') }),
+    calls({ index: -1, id: null, type: 'function', function: { name: null, arguments: two[0] } }),
+    calls({ index: 0, ...whole('b', two[1]) }),
+  ],
   'without index, in one event': [calls(whole('a', two[0]), whole('b', two[1]))],
   'with arguments as objects': [calls(whole('a', { p: 'a' }), whole('b', { p: 'b' }))],
   'with names and arguments beside the ids': [
@@ -372,6 +377,16 @@ const parts: Readonly<Record<string, readonly object[]>> = {
   'with the thinking as a text': [
     chunk({ content: [{ type: 'thinking', thinking: 'Let me think.' }] }),
     chunk({ content: [{ type: 'output_text', text: 'The answer' }, { type: 'reference', reference_ids: [1] }, ' is 42.'] }),
+  ],
+  'with the reasoning as an object': [
+    chunk({ role: 'assistant', reasoning_content: { text: 'Let me ', signature: '', redacted_content: null } }),
+    chunk({ reasoning_content: { text: 'think.' } }),
+    chunk({ reasoning_content: { signature: 'c2ln' } }),
+    chunk({ content: 'The answer is 42.' }),
+  ],
+  'with the reasoning as a list': [
+    chunk({ reasoning_content: [{ text: 'Let me ' }, { text: 'think.' }] }),
+    chunk({ content: 'The answer is 42.' }),
   ],
   'with the reasoning under its own type': [
     chunk({ content: [{ type: 'reasoning', text: 'Let me think.' }] }),

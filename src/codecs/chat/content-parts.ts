@@ -4,9 +4,9 @@ import { toText } from '../shared/to-text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Whether the content is a list of parts, or the reasoning no string (Envoy AI Gateway before Bedrock). */
+/** Whether the content is a part or a list of them, or the reasoning no string (Envoy AI Gateway before Bedrock). */
 export function hasParts({ content, reasoning_content: reasoning }: Fields): boolean {
-  return Array.isArray(content) || (typeof reasoning === 'object' && reasoning !== null)
+  return (typeof content === 'object' && content !== null) || (typeof reasoning === 'object' && reasoning !== null)
 }
 
 /** The message or delta with strings as its content and its reasoning. Returns the same object if nothing must change. */
@@ -15,9 +15,9 @@ export function joinContentParts(sent: Fields): Fields {
   const { reasoning_content: thought } = sent
   const message = typeof thought === 'object' && thought !== null ? { ...sent, reasoning_content: readTexts(thought) } : sent
   const { content } = message
-  if (!Array.isArray(content)) return message
+  if (typeof content !== 'object' || content === null) return message
   const parts = { text: '', reasoning: '', images: [] as unknown[] }
-  for (const part of content as unknown[]) addPart(part, parts)
+  for (const part of (Array.isArray(content) ? content : [content]) as unknown[]) addPart(part, parts)
   const { text, reasoning, images } = parts
   return {
     ...message,
@@ -46,7 +46,7 @@ const imageFields = ['image_url', 'inline_data', 'inlineData', 'b64_json'] as co
 function readTexts(value: unknown): string {
   if (typeof value === 'string') return value
   if (Array.isArray(value)) return value.map(readTexts).join('')
-  return isRecord(value) ? readTexts(value['text'] ?? value['thinking']) : ''
+  return isRecord(value) ? readTexts(value['text'] ?? value['thinking'] ?? value['value']) : ''
 }
 
 function toList(value: unknown): readonly unknown[] {

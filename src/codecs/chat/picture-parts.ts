@@ -13,6 +13,11 @@ export function toPictureUrl(part: Readonly<Record<string, unknown>>): string | 
   return typeof part['b64_json'] === 'string' ? `data:image/png;base64,${part['b64_json']}` : null
 }
 
+/** Whether a picture begins with this URL; a later piece of one has none. */
+export function isPictureStart(url: string): boolean {
+  return /^(?:data|https?):/.test(url)
+}
+
 type Picture = Extract<AnswerEvent, { kind: 'image' }>
 
 /** Joins pictures of a stream that arrive in pieces. They wait for the end of the answer. */
@@ -39,7 +44,7 @@ export class PictureJoiner {
 
   #add(piece: Picture): void {
     const begun = this.#pictures.findLast(({ index }) => index === piece.index)
-    if (begun === undefined || /^(?:data|https?):/.test(piece.url)) this.#pictures.push({ ...piece })
+    if (begun === undefined || isPictureStart(piece.url)) this.#pictures.push({ ...piece })
     else begun.url += piece.url
   }
 }

@@ -47,10 +47,13 @@ export function toChat(sent: JsonObject, { unseal, hostsSearch = false }: Reques
   if (turns.length === 0)
     throw invalidField('contents', 'must be an array with at least one content', '必须是至少包含一项内容的数组')
   for (const [i, turn] of turns.entries()) contents.addContent(turn, `contents[${i}]`)
+  const messages = contents.finish()
+  if (messages.length === 0)
+    throw invalidField('contents', 'must have at least one part that this service supports', '必须至少包含一个此处支持的部分')
   const thinking = readOptionalObject(config['thinkingConfig'], 'generationConfig.thinkingConfig')
   const chat: JsonObject = {
     model,
-    messages: contents.finish(),
+    messages,
     ...(body['stream'] === true ? { stream: true, stream_options: { include_usage: true } } : {}),
     ...translateSettings(config),
     ...translateOutputFormat(config),

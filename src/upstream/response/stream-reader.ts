@@ -145,7 +145,7 @@ export class StreamReader {
 
   /** No text, no call and no report. Nothing shows that the upstream has read the prompt. */
   get #isEmpty(): boolean {
-    return this.#report === null && this.#output.bytes === 0
+    return this.#report === null && this.#output.isEmpty
   }
 
   /** The upstream's last report if it is plausible, else our own count. A stream that ends with nothing is free. */

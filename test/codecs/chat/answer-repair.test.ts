@@ -388,6 +388,10 @@ const parts: Readonly<Record<string, readonly object[]>> = {
     chunk({ reasoning_content: [{ text: 'Let me ' }, { text: 'think.' }] }),
     chunk({ content: 'The answer is 42.' }),
   ],
+  'as one part in place of a list': [
+    chunk({ content: thinking('Let me think.') }),
+    chunk({ content: { type: 'text', text: { value: 'The answer is 42.', annotations: [] } } }),
+  ],
   'with the reasoning under its own type': [
     chunk({ content: [{ type: 'reasoning', text: 'Let me think.' }] }),
     chunk({ content: [{ type: 'text', text: 'The answer is 42.' }] }),

@@ -132,6 +132,7 @@ t.test('renders each refusal in Google’s form, and charges nothing', async (t)
     t.equal(Object.keys(failure)[0], 'error', 'the SDK for Python looks for it at the start')
   }
   for (const [param, fields] of Object.entries({
+    contents: { contents: [{ role: 'user', parts: [{ unknown: 1 }] }] },
     'contents[0].role': { contents: [{ role: 'robot', parts: [] }] },
     'contents[0].parts[0]': { contents: [{ role: 'user', parts: ['x'] }] },
     'contents[0].parts[0].text': { contents: [{ role: 'user', parts: [{ text: 7 }] }] },

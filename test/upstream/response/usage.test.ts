@@ -116,17 +116,54 @@ t.test('counts output as it passes: events if they are small, bytes if they are 
     { type: 'refusal', refusal: thought },
   ])
     t.equal(count({ content: [part] }), 10, `a part of ${part.type}`)
-  t.equal(
-    count({
-      content: [
-        { type: 'text', text: 'x'.repeat(40) },
-        { type: 'image_url', image_url: { url: 'y'.repeat(400) } },
-      ],
-    }),
-    10,
-  )
   t.equal(count({ refusal: 'x'.repeat(40) }), 10)
   t.equal(bytesToTokens(5), 2)
+})
+
+t.test('counts a picture that the model draws once, however many pieces bring it', async (t) => {
+  const url = 'data:image/png;base64,iVBORw0KGgo='
+  const image = (part: string, index = 0) => ({ images: [{ index, type: 'image_url', image_url: { url: part } }] })
+  const count = (...deltas: Record<string, unknown>[]) => {
+    const counter = new OutputCounter()
+    for (const delta of deltas) counter.add(delta)
+    return counter
+  }
+  const one = count(image(url)).tokens
+  t.ok(one > 1_000, `${one} tokens`)
+  t.equal(count(image(url.slice(0, 20)), image(url.slice(20, 30)), image(url.slice(30))).tokens, one, 'in pieces')
+  t.equal(count(image(url, 0), image(url, 1)).tokens, 2 * one)
+  t.equal(count({ content: [{ type: 'image_url', image_url: url }] }).tokens, one, 'in a part of the content')
+  t.equal(count({ content: [{ inline_data: { mime_type: 'image/png', data: 'iVBORw0KGgo=' } }] }).tokens, one)
+  t.equal(count({ ...image(url), content: 'Here:' }).tokens, one + 1, 'beside a text')
+  const events = new OutputCounter()
+  events.addEvent({ kind: 'image', url })
+  t.equal(events.tokens, one)
+  events.addWhole([{ kind: 'image', url }])
+  t.equal(events.tokens, 2 * one)
+  t.equal(count(image(url)).isEmpty, false)
+  t.equal(count({ content: '' }).isEmpty, true)
+  const bounds = { inputEstimate: 10, outputCap: 4_096 }
+  t.equal(reconcileUsage(null, count(image(url)), bounds).outputTokens, one, 'without a report')
+  t.equal(
+    reconcileUsage({ inputTokens: 10, outputTokens: 0 }, count(image(url)), bounds).outputTokens,
+    one,
+    'with a report of none',
+  )
+  t.equal(reconcileUsage({ inputTokens: 10, outputTokens: 7 }, count(image(url)), bounds).outputTokens, 7, 'a report stands')
+  t.equal(reconcileUsage(null, count(image(url)), { ...bounds, outputCap: 100 }).outputTokens, 100, 'never above the cap')
+})
+
+t.test('adds reasoning beside the completion, wherever a vendor reports it', async (t) => {
+  const details = { reasoning_tokens: 50 }
+  const report = (fields: object) =>
+    parseUsage({ prompt_tokens: 10, completion_tokens: 2, total_tokens: 62, ...fields })?.outputTokens
+  t.equal(report({ completion_tokens_details: details }), 52)
+  t.equal(report({ output_tokens_details: details }), 52)
+  t.equal(report(details), 52, 'beside the completion')
+  t.equal(report({ completion_tokens_details: null, ...details }), 52)
+  t.equal(report({ total_tokens: 12, ...details }), 2, 'the total has no room for it')
+  t.equal(report({ total_tokens: 20, ...details }), 10, 'room for a part of it')
+  t.equal(report({}), 2, 'nothing explains the total')
 })
 
 t.test('finds a report wherever vendors put it', async (t) => {

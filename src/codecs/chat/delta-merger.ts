@@ -8,6 +8,8 @@ type Fields = Record<string, unknown>
 
 /** Identifiers and not text: some vendors repeat them in every chunk. */
 const unmergedFields = new Set(['role', 'type', 'id', 'index', 'name', 'format'])
+/** Whole in each delta that has one. */
+const lastValueFields = new Set(['thought_signature'])
 
 export class DeltaMerger {
   /** Of the lists that were merged before. Most answers have none, and V8 visits each such map in every collection. */
@@ -29,7 +31,8 @@ export class DeltaMerger {
   /** Adds to one field of `fields`. It may have the name of something that every object has, such as `constructor`. */
   mergeField(fields: Fields, name: string, more: unknown): void {
     const before = Object.hasOwn(fields, name) ? fields[name] : undefined
-    fields[name] = unmergedFields.has(name) ? before || more : this.merge(before, more)
+    if (lastValueFields.has(name)) fields[name] = more || before
+    else fields[name] = unmergedFields.has(name) ? before || more : this.merge(before, more)
   }
 
   #mergeItems(all: unknown[], more: readonly unknown[]): unknown[] {

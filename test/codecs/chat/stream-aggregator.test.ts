@@ -204,6 +204,12 @@ t.test('merges everything else by its kind', async (t) => {
   t.equal(messageOf({ content: 'a' }, { content: [{ type: 'text', text: 'b' }] })?.['content'], 'ab')
 })
 
+t.test('takes the last signature of a text whole', async (t) => {
+  const signed = (signature: string) => ({ extra_content: { google: { thought_signature: signature } } })
+  t.match(messageOf({ content: 'a', ...signed('c2ln') }, { content: 'b' }, signed('c2lu')), { content: 'ab', ...signed('c2lu') })
+  t.match(messageOf(signed('c2ln'), signed('')), signed('c2ln'))
+})
+
 t.test('does not repeat a message beside the delta, and uses it where there is no delta', async (t) => {
   const message = { role: 'assistant', content: 'Hello' }
   t.equal(

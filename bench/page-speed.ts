@@ -118,12 +118,10 @@ async function listPages({ gateway }: UsedGateway): Promise<MeasuredPage[]> {
     '/sign-in/link': `/sign-in/link#${'a'.repeat(43)}`,
     '/connect/:uid': await findConsentPath(gateway),
   }
-  const listed = pages
-    .filter(({ isForDevelopment }) => isForDevelopment !== true)
-    .map(({ path, audience }): MeasuredPage => {
-      const isForMembers = audience === 'members'
-      return { name: `\`${path}\``, path: paths[path] ?? path, isForMembers }
-    })
+  const listed = pages.map(({ path, audience }): MeasuredPage => {
+    const isForMembers = audience === 'members'
+    return { name: `\`${path}\``, path: paths[path] ?? path, isForMembers }
+  })
   return [
     ...listed,
     { name: '`/`, signed in', path: '/', isForMembers: true },

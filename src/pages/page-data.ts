@@ -31,7 +31,6 @@ export interface PageProps {
   readonly member: NoProps
   readonly 'sign-in': NoProps
   readonly 'sign-in-link': NoProps
-  readonly styleguide: NoProps
 }
 
 export interface ChatModel {

@@ -23,8 +23,6 @@ export type Page = PageParts &
 
 interface PageParts {
   readonly path: string
-  /** Served only from a checkout on loopback; elsewhere the page does not exist. */
-  readonly isForDevelopment?: boolean
   /** Its address may have a code, or lead to one: browsers send only the origin of it with requests for other files. */
   readonly hasPrivateAddress?: boolean
   readonly view: (context: PageContext) => View | Promise<View>

@@ -19,7 +19,6 @@ import { createSignInLinkView, signInLinkActions, signInLinkRepeats } from './vi
 import { createSignInSwitchView } from './views/sign-in-switch.ts'
 import { createSignInView, signInActions, signInRepeats } from './views/sign-in.ts'
 import { createSignOutView, signOutActions } from './views/sign-out.ts'
-import { createStyleguideView } from './views/styleguide.ts'
 import { createUnsubscribeView, unsubscribe } from './views/unsubscribe.ts'
 
 export const pages: readonly Page[] = [
@@ -100,5 +99,4 @@ export const pages: readonly Page[] = [
   },
   { path: '/sign-out', audience: 'members', view: createSignOutView, actions: signOutActions },
   { path: '/chat', audience: 'members', view: createChatView },
-  { path: '/styleguide', audience: 'everyone', isForDevelopment: true, view: createStyleguideView },
 ]

@@ -29,13 +29,3 @@ export function isCrossSite(headers: IncomingHttpHeaders, siteOrigin: string): b
   if (site !== undefined) return site !== 'same-origin' && site !== 'none'
   return headers.origin !== undefined && headers.origin !== siteOrigin
 }
-
-/** Plain http on loopback never leaves the machine: the only case in which a cookie without `Secure` is right. */
-export function isLoopbackHttp(siteOrigin: string): boolean {
-  const { protocol, hostname } = new URL(siteOrigin)
-  return protocol === 'http:' && isLoopbackHost(hostname)
-}
-
-export function isLoopbackHost(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
-}

@@ -14,7 +14,6 @@ import { createFailureView } from '../../pages/views/failure.ts'
 import type { Services } from '../../services/services.ts'
 import type { RouteDeps } from '../route-deps.ts'
 import { serializeCookie } from '../request/cookie.ts'
-import { isLoopbackHttp } from '../request/origin.ts'
 import { readLanguageCookie, readThemeCookie } from '../request/reader.ts'
 import {
   clearBrowserToken,
@@ -82,7 +81,6 @@ async function servePage(ctx: Context, page: Page, { services, assets, openConse
   // Forms need the origin, which `no-referrer` would hide.
   if (page.hasPrivateAddress === true) ctx.set('referrer-policy', 'strict-origin')
   try {
-    if (page.isForDevelopment === true && !isDevelopment(services)) throw new GatewayError('not_found')
     const isForm = ctx.method === 'POST' && page.actions !== undefined
     if (isForm) requireFormOrigin(ctx, services)
     const member = await findMember(ctx, services)
@@ -108,11 +106,6 @@ async function servePage(ctx: Context, page: Page, { services, assets, openConse
 function findNotice({ notices }: Page, { t, query }: PageContext): Pick<View, 'notice'> {
   const sentence = Object.entries(notices?.(t) ?? {}).find(([done]) => done === query.get('done'))
   return sentence === undefined ? {} : { notice: sentence[1] }
-}
-
-/** The package is compiled; a checkout that serves a public address is no development either. */
-function isDevelopment({ origins }: Pick<Services, 'origins'>): boolean {
-  return import.meta.url.endsWith('.ts') && isLoopbackHttp(origins.site)
 }
 
 /** Renders a failure of a path that is not a page of the site, for a browser that was sent there. */

@@ -5,7 +5,7 @@ import { interpolate } from '../page.ts'
 import type { PageContext } from '../page.ts'
 
 /** `label` names the region where several blocks of a page have the same name. */
-export function renderCodeBlock({ t }: PageContext, name: string, code: string | Html, label = name): Html {
+export function renderCodeBlock({ t }: Pick<PageContext, 't'>, name: string, code: string | Html, label = name): Html {
   return html`<div class="code-block">
     <div class="code-head">
       <span>${name}</span>

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { openBrowserSession, openChromium } from '../../support/website/chromium.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
+import { startStyleguide } from '../../pages/styleguide/server.ts'
 import { openSignedIn } from '../../support/website/sign-in.ts'
 
 /** A property of the first element of this selector, as the browser computes it. */
@@ -12,7 +13,9 @@ const browser = await openChromium(t)
 if (browser !== undefined) {
   t.test('tooltip, toast and drawer work by keyboard', async (t) => {
     const gateway = await startGateway(t)
-    const { page, context, problems } = await openBrowserSession(browser, gateway.url)
+    const styleguide = await startStyleguide(gateway.url)
+    t.teardown(() => styleguide.close())
+    const { page, context, problems } = await openBrowserSession(browser, styleguide.url)
     await page.goto('/styleguide')
     const tip = page.locator('.tooltip')
     await page.getByRole('button', { name: 'Tooltip' }).focus()

@@ -47,15 +47,6 @@ t.test('sends the whole set of headers with every page, redirects and missing pa
   }
 })
 
-t.test('serves the style guide on loopback only', async (t) => {
-  const here = await startGateway(t)
-  t.match(await (await fetch(`${here.url}/styleguide`)).text(), 'Style guide')
-  const there = await startGateway(t, { listen: { siteUrl: 'https://gateway.example' } })
-  const answer = await fetch(`${there.url}/styleguide`, { headers: html })
-  t.equal(answer.status, 404)
-  t.notMatch(await answer.text(), 'Style guide')
-})
-
 t.test('sends HSTS over https', async (t) => {
   const gateway = await startGateway(t, { listen: { siteUrl: 'https://gateway.example' } })
   const response = await fetch(`${gateway.url}/`)

@@ -1,9 +1,8 @@
 /** The style guide: the components that scripts make. */
-import './site.ts'
-import { setUpDrawer } from '../components/drawer.ts'
-import { createIconButton } from '../components/icon.ts'
-import { showToast } from '../components/toast.ts'
-import { findElement } from '../page.ts'
+import { setUpDrawer } from '../../../src/pages/browser/components/drawer.ts'
+import { createIconButton } from '../../../src/pages/browser/components/icon.ts'
+import { showToast } from '../../../src/pages/browser/components/toast.ts'
+import { findElement } from '../../../src/pages/browser/page.ts'
 
 findElement('[data-icon-button]', HTMLElement).append(createIconButton('settings', 'Tooltip', () => undefined))
 findElement('[data-toast]', HTMLElement).addEventListener('click', () =>

@@ -430,7 +430,7 @@ t.test('every file is imported or is a program', async (t) => {
     'src/operator/start.ts',
     'src/index.ts',
     'gateway.config.ts',
-    'src/demo-upstream/main.ts',
+    'test/support/upstream/main.ts',
     'src/cli/main.ts',
     'src/operator/main.ts',
     'src/cli/workbench/main.ts',

@@ -41,7 +41,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** `flags` go to the demonstration upstream. */
 export function startUpstream(flags: readonly string[] = []): Promise<Program> {
-  return startProgram(['src/demo-upstream/main.ts', '--port', '0', ...flags], {}, /(http:\/\/[\d.:]+)/)
+  return startProgram(['test/support/upstream/main.ts', '--port', '0', ...flags], {}, /(http:\/\/[\d.:]+)/)
 }
 
 export function startBareProxy(upstream: string, processes = 1): Promise<Program> {

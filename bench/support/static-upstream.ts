@@ -4,7 +4,7 @@
  *   node bench/support/static-upstream.ts --processes 2
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createBenchAnswer } from '../../src/demo-upstream/bench-answer.ts'
+import { createBenchAnswer } from '../../test/support/upstream/bench-answer.ts'
 import { answerTokens } from '../run/subjects/subject.ts'
 import { serveFromProcesses } from './serve-from-processes.ts'
 import { systemClock } from '../../src/system/clock.ts'

@@ -1,9 +1,8 @@
-/** Creates the demo upstream's answer to a request, before it is encoded as a reply. */
+/** Creates the demonstration upstream's answer to a request, before it is encoded. */
 import { generateFromSchema } from './from-schema.ts'
 import { paintPng } from './png.ts'
 import type { ChatRequest, Tool } from './request.ts'
-import { getLastUserText, getMessageText } from './request.ts'
-import type { Script } from './script.ts'
+import { getLastUserText, getMessageText, parseEmbeddings, parseImages } from './request.ts'
 import { toTokens } from './tokens.ts'
 import { composeText } from './lorem.ts'
 
@@ -18,32 +17,71 @@ export interface DemoAnswer {
   readonly promptTokens: number
 }
 
-export const models = ['demo-light', 'demo-flagship', 'demo-search', 'demo-image', 'demo-bench', 'demo-bench-whole'] as const
+export const demoModels = ['demo-light', 'demo-flagship', 'demo-search', 'demo-image'] as const
 
-export function createAnswer(request: ChatRequest, script: Script): DemoAnswer {
-  const content = composeContent(request, script)
-  const cap = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY
-  const limit = script.ignoreCap === true ? Number.POSITIVE_INFINITY : cap
-  const all = script.tokens === undefined ? toTokens(content.text) : repeatToken(script.tokens)
-  const tooLong = all.length > limit
+const imageTokens = 196
+
+export function toModel(id: string): object {
+  return { id, object: 'model', created: 1_767_225_600, owned_by: 'svc-gateway-demo' }
+}
+
+export function createAnswer(request: ChatRequest): DemoAnswer {
+  const content = composeContent(request)
+  return limitAnswer(request, content, toTokens(content.text))
+}
+
+/** Cuts the tokens of an answer at the cap that was requested, or at another one. */
+export function limitAnswer(
+  request: ChatRequest,
+  { toolCall, images, search }: AnswerContent,
+  tokens: readonly string[],
+  cap = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY,
+): DemoAnswer {
+  const isTooLong = tokens.length > cap
   return {
-    tokens: tooLong ? all.slice(0, limit) : all,
-    finish: tooLong ? 'length' : content.toolCall === null ? 'stop' : 'tool_calls',
-    toolCall: content.toolCall,
-    images: content.images,
-    search: content.search,
+    tokens: isTooLong ? tokens.slice(0, cap) : tokens,
+    finish: isTooLong ? 'length' : toolCall === null ? 'stop' : 'tool_calls',
+    toolCall,
+    images,
+    search,
     promptTokens: countPrompt(request),
   }
 }
 
-interface AnswerContent extends Pick<DemoAnswer, 'toolCall' | 'images' | 'search'> {
+/** The answer to `POST /v1/images/generations`. */
+export function createImages(body: string, created: number): object {
+  const { prompt, n } = parseImages(body)
+  const data = Array.from({ length: n ?? 1 }, (_, nth) => ({
+    b64_json: paintPng(`${prompt} ${nth}`).toString('base64'),
+    revised_prompt: prompt,
+  }))
+  const input = toTokens(prompt).length
+  const output = data.length * imageTokens
+  const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }
+  return { created, data, output_format: 'png', usage }
+}
+
+/** The answer to `POST /v1/embeddings`. */
+export function createEmbeddings(body: string): object {
+  const { model, input, dimensions = 8 } = parseEmbeddings(body)
+  const inputs = typeof input === 'string' || typeof input[0] === 'number' ? [input] : input
+  const texts = inputs.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
+  const data = texts.map((text, index) => ({
+    object: 'embedding',
+    index,
+    embedding: Array.from({ length: dimensions }, (_, place) => (text.charCodeAt(place % text.length) % 64) / 64),
+  }))
+  const tokens = texts.reduce((sum, text) => sum + toTokens(text).length, 0)
+  return { object: 'list', data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } }
+}
+
+export interface AnswerContent extends Pick<DemoAnswer, 'toolCall' | 'images' | 'search'> {
   readonly text: string
 }
 
-function composeContent(request: ChatRequest, script: Script): AnswerContent {
+export function composeContent(request: ChatRequest): AnswerContent {
   const plain = { toolCall: null, images: [], search: null }
   const question = getLastUserText(request).trim()
-  if (script.text !== undefined) return { ...plain, text: script.text }
 
   const tool = selectTool(request)
   if (tool?.function !== undefined) {
@@ -102,10 +140,6 @@ function countPrompt({ messages }: ChatRequest): number {
 function cutAtStop(text: string, stop: ChatRequest['stop']): string {
   const ends = [stop ?? []].flat().map((word) => (word === '' ? -1 : text.indexOf(word)))
   return text.slice(0, Math.min(text.length, ...ends.filter((at) => at >= 0)))
-}
-
-function repeatToken(length: number): string[] {
-  return Array.from({ length }, (_, index) => (index === 0 ? 'token' : ' token'))
 }
 
 function toDataUrl(png: Buffer): string {

@@ -1,235 +1,38 @@
-/**
- * The demo upstream: a small OpenAI-compatible server on loopback that answers helpfully on a first run, fails in any way a test requests,
- * and counts its calls.
- */
-import { systemClock } from '../system/clock.ts'
-import type { Clock } from '../system/clock.ts'
+/** The demonstration upstream: a small OpenAI-compatible server on loopback, which answers helpfully on a first run. */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer } from '../system/vendor/node-http.ts'
 import type { AddressInfo } from 'node:net'
-import { createAnswer, models } from './answer.ts'
-import type { BenchAnswer } from './bench-answer.ts'
-import { createBenchAnswer } from './bench-answer.ts'
-import { paintPng } from './png.ts'
-import type { DemoCall, DemoStats } from './call-log.ts'
-import { CallLog } from './call-log.ts'
-import type { Reply } from './reply.ts'
-import { completionReply, gzipReply, jsonReply, scriptedReply, streamReply } from './reply.ts'
-import { BadRequest, getLastUserText, parseChat, parseEmbeddings, parseImages } from './request.ts'
-import type { Script } from './script.ts'
-import { parseScript } from './script.ts'
-import { toTokens } from './tokens.ts'
-import { send } from './send.ts'
-
-export interface DemoOptions {
-  /** Default `127.0.0.1`. */
-  readonly host?: string
-  /** Default 0: any free port. */
-  readonly port?: number
-  readonly clock?: Clock
-  /** Requires this bearer token if set. */
-  readonly key?: string
-  /** Milliseconds to the first token and between tokens; default none. `readablePace` reads like a model at work. */
-  readonly pace?: Pace
-  /** Obeys a last user message `demo:{...}`. Off on a first run, where a user's text is never a command. */
-  readonly scripted?: boolean
-  /** Obeys the header `x-demo-script`. */
-  readonly faults?: boolean
-  /** Number of calls to store; default 256. */
-  readonly maxCalls?: number
-  /** Shape of the answers of `demo-bench`; default 20 tokens per stream, without pause. */
-  readonly bench?: { readonly tokens: number; readonly betweenMs: number }
-}
-
-interface Pace {
-  readonly ttftMs: number
-  readonly betweenMs: number
-}
-
-export const readablePace: Pace = { ttftMs: 150, betweenMs: 18 }
-
-/** Chooses the script of a call after its body was read or, with `at: 'head'`, after its head. */
-type ScriptFor = (call: DemoCall) => Script | undefined
+import { buffer } from 'node:stream/consumers'
+import type { Clock } from '../system/clock.ts'
+import { createServer } from '../system/vendor/node-http.ts'
+import { createAnswer, createEmbeddings, createImages, demoModels, toModel } from './answer.ts'
+import { encodeChunks, encodeWhole } from './encode.ts'
+import { BadRequest, parseChat } from './request.ts'
+import type { ChatRequest } from './request.ts'
 
 export interface DemoUpstream {
   /** Base URL for clients; ends in `/v1`. */
   readonly url: string
-  readonly port: number
-  /** The last calls, oldest first. */
-  readonly calls: readonly DemoCall[]
-  stats(): DemoStats
-  /** Resolves with the next call whose request has been read. */
-  next(): Promise<DemoCall>
-  /** Sets the scripts of later calls; without an argument, removes them. */
-  script(decide?: ScriptFor, options?: { readonly at: 'head' | 'body' }): void
   /** Closes every connection, then the server. */
   close(): Promise<void>
 }
 
-export async function startDemoUpstream(options: DemoOptions = {}): Promise<DemoUpstream> {
-  const { clock = systemClock } = options
-  const record = new CallLog(options.maxCalls ?? 256, () => clock.now())
-  const bench = createBenchAnswer(options.bench ?? { tokens: 20, betweenMs: 0 }, clock)
-  let decide: { readonly by: ScriptFor; readonly at: 'head' | 'body' } | undefined
+/** Reads like a model at work. */
+const ttftMs = 150
+const betweenMs = 18
 
-  const server = createServer({ keepAliveTimeout: 60_000 }, (req, res) => {
-    const call = record.begin(req)
-    const disconnect = new AbortController()
-    res.once('close', () => {
-      record.end(call, res.writableFinished)
-      disconnect.abort()
+export async function startDemoUpstream(clock: Clock): Promise<DemoUpstream> {
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    serve(request, response, clock).catch((error: unknown) => {
+      if (!(error instanceof BadRequest) || response.headersSent) return response.destroy()
+      const { message, code, param, status } = error
+      sendJson(response, { error: { message, type: 'invalid_request_error', param, code } }, status)
     })
-    serve(req, res, call, disconnect.signal).then(
-      () => record.end(call, true),
-      () => {
-        record.end(call, false)
-        res.destroy()
-      },
-    )
   })
-  server.on('connection', (socket) => {
-    record.sockets++
-    socket.once('close', () => record.sockets--)
-  })
-
-  async function serve(req: IncomingMessage, res: ServerResponse, call: DemoCall, signal: AbortSignal): Promise<void> {
-    try {
-      authorize(call)
-      call.script = scriptFromHeaders(call)
-      const early = call.script?.early === true
-      const body = early ? empty : await readBody(req)
-      if (isBench(req, body)) return await sendBench(res, body, bench, call, record)
-      call.rawBody = body.toString('utf8', 0, maxStoredBodyBytes)
-      if (decide?.at === 'body') call.script = decide.by(call) ?? call.script
-      const reply = route(call, body.toString('utf8'))
-      record.notifyRead(call)
-      await send(res, call.script?.gzip === undefined ? reply : gzipReply(reply), call.script ?? {}, {
-        signal,
-        clock,
-        onSent(sent) {
-          record.emit(call, sent.tokens)
-          if (sent.event) call.events++
-        },
-      })
-    } catch (error) {
-      if (!(error instanceof BadRequest)) throw error
-      record.notifyRead(call)
-      sendError(res, error)
-    }
-  }
-
-  function authorize({ headers }: DemoCall): void {
-    if (options.key === undefined || headers.authorization === `Bearer ${options.key}`) return
-    throw new BadRequest('Incorrect API key provided.', { status: 401, code: 'invalid_api_key' })
-  }
-
-  function scriptFromHeaders(call: DemoCall): Script | null {
-    const header = call.headers['x-demo-script']
-    if (options.faults === true && typeof header === 'string') return parseScript(header)
-    return (decide?.at === 'head' ? decide.by(call) : undefined) ?? null
-  }
-
-  function route(call: DemoCall, body: string): Reply {
-    const path = call.path.replace(/\?.*$/, '')
-    if (call.method === 'POST' && path === '/v1/chat/completions') return chat(call, body)
-    const scripted = toScriptedReply(call)
-    if (scripted !== null) return scripted
-    if (call.method === 'POST' && path === '/v1/images/generations') return images(call, body)
-    if (call.method === 'POST' && path === '/v1/embeddings') return embeddings(call, body)
-    if (call.method === 'GET' && path === '/v1/models') return jsonReply({ object: 'list', data: models.map(toModel) })
-    const id = models.find((id) => path === `/v1/models/${id}`)
-    if (call.method === 'GET' && id !== undefined) return jsonReply(toModel(id))
-    throw new BadRequest(`Invalid URL (${call.method} ${path})`, { status: 404, code: 'unknown_url' })
-  }
-
-  function chat(call: DemoCall, body: string): Reply {
-    // A scripted replacement needs no valid request, and one sent early has none.
-    const scripted = toScriptedReply(call)
-    if (scripted !== null) return scripted
-    const request = parseChat(body)
-    call.model = request.model
-    call.stream = request.stream === true
-    call.script ??= scriptFromMessage(getLastUserText(request))
-    const reply = toScriptedReply(call)
-    if (reply !== null) return reply
-    if (!models.some((id) => id === request.model)) {
-      throw new BadRequest(`The model '${request.model}' does not exist.`, {
-        status: 404,
-        code: 'model_not_found',
-        param: 'model',
-      })
-    }
-    const script = call.script ?? {}
-    const frame = {
-      id: `chatcmpl-demo-${record.requests}`,
-      created: Math.floor(clock.now() / 1000),
-      model: request.model,
-      n: request.n ?? 1,
-      includeUsage: request.stream_options?.include_usage === true,
-      pace: options.pace ?? { ttftMs: 0, betweenMs: 0 },
-    }
-    return (call.stream && script.whole === undefined ? streamReply : completionReply)(
-      createAnswer(request, script),
-      frame,
-      script,
-    )
-  }
-
-  function images(call: DemoCall, body: string): Reply {
-    const request = parseImages(body)
-    call.model = request.model ?? null
-    const data = Array.from({ length: request.n ?? 1 }, (_, nth) => ({
-      b64_json: paintPng(`${request.prompt} ${nth}`).toString('base64'),
-      revised_prompt: request.prompt,
-    }))
-    const input = toTokens(request.prompt).length
-    const output = data.length * imageTokens
-    const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }
-    return jsonReply({ created: Math.floor(clock.now() / 1000), data, output_format: 'png', usage })
-  }
-
-  function embeddings(call: DemoCall, body: string): Reply {
-    const { model, input, dimensions = 8 } = parseEmbeddings(body)
-    call.model = model
-    const inputs = typeof input === 'string' || typeof input[0] === 'number' ? [input] : input
-    const texts = inputs.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
-    const data = texts.map((text, index) => ({
-      object: 'embedding',
-      index,
-      embedding: Array.from({ length: dimensions }, (_, place) => (text.charCodeAt(place % text.length) % 64) / 64),
-    }))
-    const tokens = texts.reduce((sum, text) => sum + toTokens(text).length, 0)
-    return jsonReply({ object: 'list', data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } })
-  }
-
-  function toScriptedReply({ script }: DemoCall): Reply | null {
-    return script === null ? null : scriptedReply(script)
-  }
-
-  function scriptFromMessage(text: string): Script | null {
-    const json = options.scripted === true ? /^\s*demo:([^]*)$/.exec(text)?.[1] : undefined
-    return json === undefined ? null : parseScript(json)
-  }
-
-  function toModel(id: string): object {
-    return { id, object: 'model', created: 1_767_225_600, owned_by: 'svc-gateway-demo' }
-  }
-
-  server.listen(options.port ?? 0, options.host ?? '127.0.0.1')
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { address, port, family } = server.address() as AddressInfo
-  const host = family === 'IPv6' ? `[${address}]` : address
-
   return {
-    url: `http://${host}:${port}/v1`,
-    port,
-    calls: record.calls,
-    stats: () => record.stats(),
-    next: () => record.next(),
-    script(by, { at } = { at: 'body' }) {
-      decide = by === undefined ? undefined : { by, at }
-    },
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     async close() {
       server.close()
       server.closeAllConnections()
@@ -238,52 +41,37 @@ export async function startDemoUpstream(options: DemoOptions = {}): Promise<Demo
   }
 }
 
-const maxBodyBytes = 64 * 1024 * 1024
-const maxStoredBodyBytes = 1024 * 1024
-const imageTokens = 196
-
-const empty = Buffer.alloc(0)
-
-/** The whole body. @throws BadRequest if it is longer than any test needs */
-function readBody(req: IncomingMessage): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const pieces: Buffer[] = []
-  let size = 0
-  // Listeners instead of an iterator, because this is a large part of a benchmark call's cost.
-  req.on('data', (piece: Buffer) => {
-    size += piece.length
-    if (size <= maxBodyBytes) pieces.push(piece)
-    else reject(new BadRequest('The body of the request is too large.', { status: 413, code: 'too_large' }))
-  })
-  req.on('end', () => resolve(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)))
-  req.on('error', reject)
-  return promise
+async function serve(request: IncomingMessage, response: ServerResponse, clock: Clock): Promise<void> {
+  const body = (await buffer(request)).toString()
+  const created = Math.floor(clock.now() / 1000)
+  const path = `${request.method} ${request.url?.replace(/\?.*$/, '')}`
+  if (path === 'POST /v1/chat/completions') return answerChat(parseChat(body), response, created, clock)
+  if (path === 'POST /v1/images/generations') return sendJson(response, createImages(body, created))
+  if (path === 'POST /v1/embeddings') return sendJson(response, createEmbeddings(body))
+  if (path === 'GET /v1/models') return sendJson(response, { object: 'list', data: demoModels.map(toModel) })
+  const id = demoModels.find((name) => path === `GET /v1/models/${name}`)
+  if (id === undefined) throw new BadRequest(`Invalid URL (${path})`, { status: 404, code: 'unknown_url' })
+  sendJson(response, toModel(id))
 }
 
-/** Searches the bytes, because parsing the request would be most of such a call's cost. */
-function isBench(req: IncomingMessage, body: Buffer): boolean {
-  return req.method === 'POST' && (body.includes('"demo-bench"') || body.includes(benchWhole))
+async function answerChat(request: ChatRequest, response: ServerResponse, created: number, clock: Clock): Promise<void> {
+  const { model, stream, stream_options: options, n } = request
+  if (!demoModels.some((id) => id === model))
+    throw new BadRequest(`The model '${model}' does not exist.`, { status: 404, code: 'model_not_found', param: 'model' })
+  const answer = createAnswer(request)
+  const frame = { id: `chatcmpl-demo-${created}`, created, model, n: n ?? 1 }
+  const disconnect = new AbortController()
+  response.once('close', () => disconnect.abort())
+  await clock.wait(ttftMs, disconnect.signal)
+  if (stream !== true) return sendJson(response, encodeWhole(answer, frame))
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
+  for (const chunk of encodeChunks(answer, frame, options?.include_usage === true)) {
+    response.write(`data: ${JSON.stringify(chunk)}\n\n`)
+    await clock.wait(betweenMs, disconnect.signal)
+  }
+  response.end('data: [DONE]\n\n')
 }
 
-/** Answers whole, even if a stream was requested. */
-const benchWhole = '"demo-bench-whole"'
-
-async function sendBench(res: ServerResponse, body: Buffer, bench: BenchAnswer, call: DemoCall, record: CallLog): Promise<void> {
-  const isWhole = body.includes(benchWhole)
-  call.model = isWhole ? 'demo-bench-whole' : 'demo-bench'
-  call.stream = !isWhole && /"stream"\s*:\s*true/.test(body.toString('latin1'))
-  record.notifyRead(call)
-  if (call.stream) return bench.stream(res, (tokens) => record.emit(call, tokens))
-  record.emit(call, bench.tokens)
-  bench.whole(res)
-}
-
-function sendError(res: ServerResponse, error: BadRequest): void {
-  // The request may not have been read to its end.
-  res.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' })
-  res.end(JSON.stringify(toErrorBody(error)))
-}
-
-function toErrorBody({ message, code, param, status }: BadRequest): object {
-  return { error: { message, type: status === 401 ? 'authentication_error' : 'invalid_request_error', param, code } }
+function sendJson(response: ServerResponse, value: object, status = 200): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 }

@@ -6,7 +6,6 @@ import type { Clock } from '../system/clock.ts'
 import { DataFolder } from '../system/data-folder.ts'
 import type { Ids } from '../system/ids.ts'
 import { Mailer } from '../mail/mailer.ts'
-import { readablePace, startDemoUpstream } from '../demo-upstream/server.ts'
 import type { DemoUpstream } from '../demo-upstream/server.ts'
 import { openSqliteInstallation } from './installation.ts'
 import type { InstallationOptions, Installation } from './installation.ts'
@@ -17,6 +16,8 @@ interface ProcessResourceOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Services['log']
+  /** Starts the upstream `demo`. */
+  readonly startDemo: (clock: Clock) => Promise<DemoUpstream>
 }
 
 export interface ProcessResources extends Installation {
@@ -29,13 +30,19 @@ export interface ProcessResources extends Installation {
   close(flushTimeoutMs: number): Promise<void>
 }
 
-export async function openProcessResources({ config, clock, ids, log }: ProcessResourceOptions): Promise<ProcessResources> {
+export async function openProcessResources({
+  config,
+  clock,
+  ids,
+  log,
+  startDemo,
+}: ProcessResourceOptions): Promise<ProcessResources> {
   const folder = new DataFolder(config.store.dataDir)
   let reportHealth = (_reason: string | null): void => undefined
   const installation = await openInstallation({ config, folder, clock, log, onHealthChange: (reason) => reportHealth(reason) })
   const { store, emailQueue } = installation
   for (const sentence of await describeMissingPlans(store.accounts, config)) log.warn(sentence)
-  const demo = usesDemo(config) ? await startDemo(config.demo.scripted, clock) : null
+  const demo = usesDemo(config) ? await startDemo(clock) : null
   const mailer = new Mailer({
     smtp: toSmtpServer(config),
     from: config.mail.from,
@@ -71,9 +78,4 @@ async function openInstallation(options: InstallationOptions): Promise<Installat
 
 function usesDemo(config: GatewayConfig): boolean {
   return Object.values(config.upstreams).some(({ baseUrl }) => baseUrl === 'demo')
-}
-
-/** Scripted, it answers at once; on a first run it is slow enough to be seen streaming. */
-function startDemo(scripted: boolean, clock: Clock): Promise<DemoUpstream> {
-  return startDemoUpstream({ scripted, clock, ...(scripted ? {} : { pace: readablePace }) })
 }

@@ -5,6 +5,7 @@
  */
 import type { GatewayConfig } from '../config/config.ts'
 import { collectSecrets } from '../config/secrets.ts'
+import { startDemoUpstream } from '../demo-upstream/server.ts'
 import type { DemoUpstream } from '../demo-upstream/server.ts'
 import type { CertificatePair } from '../http/server/listen.ts'
 import { listenForMetrics } from '../http/server/metrics-listener.ts'
@@ -36,6 +37,8 @@ export interface ServerOptions {
   readonly logDestination?: { write(line: string): void }
   /** Random number, 0 ≤ n < 1, for choosing among targets. */
   readonly random?: () => number
+  /** Starts what stands for the upstream `demo`; the demonstration by default. */
+  readonly startDemo?: (clock: Clock) => Promise<DemoUpstream>
 }
 
 /** A running server, with one serving thread or several. */
@@ -90,13 +93,13 @@ export const minFlushMs = 500
 
 /** @throws ConfigError or OperatorError where it cannot start */
 export async function openServer<Threads extends ServingThreads>(
-  { config, clock = systemClock, logDestination, random = Math.random }: ServerOptions,
+  { config, clock = systemClock, logDestination, random = Math.random, startDemo = startDemoUpstream }: ServerOptions,
   openThreads: (parts: ServerParts) => Promise<Threads>,
 ): Promise<Server<Threads>> {
   const ownLog = createLog(config.log.level, logDestination, undefined, collectSecrets(config))
   const { log } = ownLog
   const ids = createIds()
-  const resources = await openProcessResources({ config, clock, log, ids })
+  const resources = await openProcessResources({ config, clock, log, ids, startDemo })
   const { folder, store, secret, mailer, demo } = resources
   const telemetry = new Telemetry(ownLog)
   /** What to release, the last opened first. */

@@ -49,7 +49,7 @@ t.test('the page has every key of a checked configuration', async (t) => {
 })
 
 t.test('a default on the page is the value that the program uses', async (t) => {
-  const sections = ['limits', 'timeouts', 'search', 'images', 'metrics', 'signIn', 'log', 'demo', 'boosts'] as const
+  const sections = ['limits', 'timeouts', 'search', 'images', 'metrics', 'signIn', 'log', 'boosts'] as const
   // Only these have defaults that no environment variable and no shipped value replaces.
   const bare = checkConfig({ ...shipped, ...Object.fromEntries(sections.map((name) => [name, undefined])) })
   let compared = 0

@@ -1,12 +1,12 @@
 /** `examples/fallback` with a primary upstream that fails. */
 import { join } from 'node:path'
 import t from 'tap'
-import { startDemoUpstream } from '../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../support/upstream/server.ts'
 import { checkoutRoot, startServerProcess } from '../support/processes/server-process.ts'
 
 t.test('the backup answers while the primary fails, and rests while the primary works', async (t) => {
-  const primary = await startDemoUpstream()
-  const backup = await startDemoUpstream()
+  const primary = await startFakeUpstream()
+  const backup = await startFakeUpstream()
   t.teardown(() => Promise.all([primary.close(), backup.close()]))
   const server = await startServerProcess(t, {
     GATEWAY_CONFIG: join(checkoutRoot, 'examples/fallback/fallback.config.ts'),

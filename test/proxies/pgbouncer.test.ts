@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import t from 'tap'
-import { startDemoUpstream } from '../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../support/upstream/server.ts'
 import { AccountSeeder } from '../support/cluster/account-seeder.ts'
 import { waitUntil } from '../support/gateway/test-gateway.ts'
 import type { PgBouncerOptions } from '../support/proxies/pgbouncer.ts'
@@ -91,7 +91,7 @@ async function startNode(
   t: Test,
   { pooledUrl }: Poolers,
 ): Promise<{ readonly node: ServerProcess | undefined; readonly output: () => string }> {
-  const demo = await startDemoUpstream()
+  const demo = await startFakeUpstream()
   t.teardown(() => demo.close())
   const folder = createTemporaryFolder(t)
   const node = await startServerProcess(t, {

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Response } from 'undici'
-import type { DemoCall } from '../../src/demo-upstream/call-log.ts'
+import type { FakeCall } from '../support/upstream/call-log.ts'
 import { maxImmediateMs, startGateway, waitUntil } from '../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../support/gateway/test-gateway.ts'
 import { configurations, findConfiguration, nodeThatIsDown } from '../support/proxies/configurations.ts'
@@ -149,7 +149,7 @@ t.test('Apache keeps an idle connection for longer than clients use it', async (
 t.test('the table in docs/proxies.md has these results', { buffered: false }, async (t) => checkDocumentedTable(t, 'turns'))
 
 /** Begins a turn, lets the upstream write, and leaves. */
-async function leave(g: TestGateway, ask: (signal: AbortSignal) => Promise<Response>, isStream: boolean): Promise<DemoCall> {
+async function leave(g: TestGateway, ask: (signal: AbortSignal) => Promise<Response>, isStream: boolean): Promise<FakeCall> {
   const leaving = new AbortController()
   const next = g.demo.next()
   const answer = ask(leaving.signal)
@@ -163,7 +163,7 @@ async function leave(g: TestGateway, ask: (signal: AbortSignal) => Promise<Respo
 }
 
 /** Waits for the end of a call in so many pauses of 20 ms, so that a machine that stands still does not shorten this deadline. */
-async function endsWithinSteps(call: DemoCall, steps: number): Promise<void> {
+async function endsWithinSteps(call: FakeCall, steps: number): Promise<void> {
   const ended = call.ended.then(() => true)
   for (let step = 0; step < steps; step += 1) if ((await Promise.race([ended, pause(20)])) === true) return
 }

@@ -1,11 +1,12 @@
 /**
- * `npm run test:python`: Python programs, pinned, against a gateway process with the demonstration upstream. Prints a table of programs and cases and
+ * `npm run test:python`: Python programs, pinned, against a gateway process with the fake upstream. Prints a table of programs and cases and
  * ends with 1 where a case failed. Without Python it says so and ends with 0, on CI with 1.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { startFakeUpstream } from '../support/upstream/server.ts'
 import { startGatewayProcess } from '../support/processes/gateway-process.ts'
 import { cacheFolder } from '../support/cache-folder.ts'
 import { findPython, openEnvironment, runToEnd } from './environment.ts'
@@ -37,10 +38,19 @@ if ('reason' in python) {
 async function runPrograms(python: Python): Promise<number> {
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-gateway-python-'))
   const interpreters = await Promise.all(programs.map(([name]) => openEnvironment(name, python)))
+  const upstream = await startFakeUpstream({ scripted: true })
   const gateway = await startGatewayProcess({
     command: [process.execPath, join(root, 'src/operator/start.ts')],
     dataDir,
-    env: { GATEWAY_CONFIG: writeConfig(dataDir), LOG_LEVEL: 'info' },
+    env: {
+      GATEWAY_CONFIG: writeConfig(dataDir),
+      LOG_LEVEL: 'info',
+      UPSTREAM_BASE_URL: upstream.url,
+      UPSTREAM_MODEL_LIGHT: 'demo-light',
+      UPSTREAM_MODEL_FLAGSHIP: 'demo-flagship',
+      UPSTREAM_MODEL_SEARCH: 'demo-search',
+      UPSTREAM_MODEL_IMAGE: 'demo-image',
+    },
   })
   try {
     const printed = await Promise.all(
@@ -68,11 +78,12 @@ async function runPrograms(python: Python): Promise<number> {
     return report(results)
   } finally {
     await gateway.stop()
+    await upstream.close()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-/** Flagship products have an empty pool, `down` has an upstream where nothing listens, and prompts may script the demonstration. */
+/** Flagship products have an empty pool, `down` has an upstream where nothing listens, and prompts may script the fake upstream. */
 function writeConfig(folder: string): string {
   const file = join(folder, 'python.config.ts')
   const shipped = pathToFileURL(join(root, 'gateway.config.ts')).href
@@ -83,7 +94,6 @@ const { max } = base.plans
 const nothing = { day: 0, week: 0, month: 0 }
 export default {
   ...base,
-  demo: { scripted: true },
   limits: { ...base.limits, addressRpm: 1_000_000 },
   upstreams: { ...base.upstreams, down: { baseUrl: 'http://127.0.0.1:9/v1' } },
   products: { ...base.products, down: { ...base.products['svc-2.1-fast'], name: 'Down', targets: [{ upstream: 'down', model: 'm' }] } },

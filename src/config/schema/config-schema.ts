@@ -253,13 +253,6 @@ export const configSchema = z.strictObject({
     .prefault({}),
   /** Whether members see the upstream's host, in the `debug` of an error envelope. The log has it in any case. */
   exposeUpstreamHost: z.boolean().default(false),
-  /** The built-in demo upstream. `scripted` lets a message order failures from it, for experiments. */
-  demo: z
-    .strictObject({
-      /** Whether a message may order failures. */
-      scripted: z.boolean().default(false),
-    })
-    .prefault({}),
   log: z
     // Any text as a type, so that a value from the environment needs no cast.
     .strictObject({

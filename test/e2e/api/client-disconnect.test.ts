@@ -1,7 +1,7 @@
 /** A client disconnect closes the upstream call at once, and the turn is charged for what was produced. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import type { DemoCall } from '../../../src/demo-upstream/call-log.ts'
+import type { FakeCall } from '../../support/upstream/call-log.ts'
 import { startLoadBalancer } from '../../support/servers/load-balancer.ts'
 import { hugeAnswerConfig, hugeCap } from '../../support/gateway/huge-answer.ts'
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
@@ -83,7 +83,7 @@ async function* countTokens(response: Response): AsyncGenerator<number> {
 const tokens = 200
 
 /** The upstream call of a turn, once it exists. */
-async function findCall({ demo }: TestGateway, requestId: string): Promise<DemoCall> {
+async function findCall({ demo }: TestGateway, requestId: string): Promise<FakeCall> {
   const find = () => demo.calls.find(({ id }) => id === `mbr_${requestId}`)
   await waitUntil(() => find() !== undefined, 'the call to reach the upstream')
   const call = find()

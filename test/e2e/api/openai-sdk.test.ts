@@ -1,7 +1,7 @@
 /** The official OpenAI SDK as members use it: chats, streams, tools, and what it reads from each failure. */
 import OpenAI, { APIError } from 'openai'
 import t from 'tap'
-import type { Script } from '../../../src/demo-upstream/script.ts'
+import type { Script } from '../../support/upstream/script.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 
 const g = await startGateway(t, { plans: { free: { rpm: 1_000 } } })

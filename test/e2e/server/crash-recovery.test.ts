@@ -1,7 +1,7 @@
 /** kill -9 under load, repeatedly: the ledger is consistent each time, no acknowledged turn is lost, and no hold outlives its process. */
 import { join } from 'node:path'
 import t from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import { openForReading } from '../../../src/store/sqlite/connection/connection.ts'
 import { verifyDatabaseFile } from '../../../src/store/sqlite/maintenance/ledger-snapshot.ts'
 import { createTemporaryFolder, waitUntil } from '../../support/gateway/test-gateway.ts'
@@ -11,7 +11,7 @@ const killCount = 4
 const concurrentTurns = 64
 
 t.test('recovers from kills under 64 concurrent turns', async (t) => {
-  const upstream = await startDemoUpstream({ maxCalls: 50_000 })
+  const upstream = await startFakeUpstream({ maxCalls: 50_000 })
   t.teardown(() => upstream.close())
   let nth = 0
   // Some fast, some slow, some failing: at each kill there are turns in every state.

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import { createTemporaryFolder, waitUntil } from '../../support/gateway/test-gateway.ts'
 import { startServerProcess } from '../../support/processes/server-process.ts'
 
@@ -62,7 +62,7 @@ t.test(
 )
 
 t.test('connects a real upstream with two variables', async (t) => {
-  const upstream = await startDemoUpstream({ key: 'sk-real' })
+  const upstream = await startFakeUpstream({ key: 'sk-real' })
   t.teardown(() => upstream.close())
   const server = await startServerProcess(t, {
     DATA_DIR: createTemporaryFolder(t),

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import type { GatewayConfig } from '../../../src/config/config.ts'
 import { describePlugins } from '../../../src/server/reload/describe-plugins.ts'
 import type { EvaluatedConfig } from '../../../src/server/reload/merge-reloaded-config.ts'
@@ -234,7 +234,7 @@ const dyingPlugin = `{
 
 for (const workers of ['1', '2'])
   t.test(`svc-gateway reload and SIGHUP read the file and its secrets again, with WORKERS=${workers}`, async (t) => {
-    const upstream = await startDemoUpstream({ maxCalls: 10_000 })
+    const upstream = await startFakeUpstream({ maxCalls: 10_000 })
     t.teardown(() => upstream.close())
     const keys: unknown[] = []
     upstream.script(({ headers }) => {

@@ -4,7 +4,7 @@ import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import { openForReading } from '../../../src/store/sqlite/connection/connection.ts'
 import { readJournal } from '../../../src/store/sqlite/process/settlement-journal.ts'
 import { verifyDatabaseFile } from '../../../src/store/sqlite/maintenance/ledger-snapshot.ts'
@@ -57,7 +57,7 @@ t.test(
   'settles after the disk was full, the server was killed, and it started again with room',
   { skip: !canMount && process.env['CI'] !== 'true' && 'needs root and Linux to make a small disk' },
   async (t) => {
-    const upstream = await startDemoUpstream({ scripted: true })
+    const upstream = await startFakeUpstream({ scripted: true })
     t.teardown(() => upstream.close())
     const folder = createTemporaryFolder(t)
     const holder = spawn('unshare', [

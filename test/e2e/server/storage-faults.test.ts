@@ -4,7 +4,7 @@ import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import { verifyDatabaseFile } from '../../../src/store/sqlite/maintenance/ledger-snapshot.ts'
 import { expectErrorEnvelope } from '../../support/gateway/error-envelope.ts'
 import { startGateway, createTemporaryFolder, waitUntil } from '../../support/gateway/test-gateway.ts'
@@ -59,7 +59,7 @@ t.test(
   'refuses turns on a full disk and resumes with room',
   { skip: !canMount && process.env['CI'] !== 'true' && 'needs root and Linux to make a small disk' },
   async (t) => {
-    const upstream = await startDemoUpstream()
+    const upstream = await startFakeUpstream()
     t.teardown(() => upstream.close())
     const folder = createTemporaryFolder(t)
     const server = await startServerProcess(

@@ -4,8 +4,8 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { openForReading } from '../../../src/store/sqlite/connection/connection.ts'
 import { verifyDatabaseFile } from '../../../src/store/sqlite/maintenance/ledger-snapshot.ts'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
-import type { Script } from '../../../src/demo-upstream/script.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
+import type { Script } from '../../support/upstream/script.ts'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
 import { createExactPlans, shortTurn } from '../../support/gateway/exact-plans.ts'
 import { maxImmediateMs, createTemporaryFolder, testConfig, waitUntil } from '../../support/gateway/test-gateway.ts'
@@ -28,7 +28,7 @@ const plugin = `{
 }`
 
 async function startWorkers(t: Test) {
-  const upstream = await startDemoUpstream({ maxCalls: 10_000 })
+  const upstream = await startFakeUpstream({ maxCalls: 10_000 })
   t.teardown(() => upstream.close())
   let script: Script | undefined
   upstream.script(({ rawBody }) => (rawBody.includes(failingPrompt) ? { status: 500 } : script))

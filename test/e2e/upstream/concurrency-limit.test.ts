@@ -1,7 +1,7 @@
 /** Upstream slots: the shipped number covers a busy day, and a turn waits a stated time for a free one. */
 import t from 'tap'
 import { getFileLimit, countFilesNeeded } from '../../../src/server/file-limit.ts'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import { expectErrorEnvelope } from '../../support/gateway/error-envelope.ts'
 import { maxImmediateMs, startGateway, testConfig, waitUntil } from '../../support/gateway/test-gateway.ts'
 
@@ -79,7 +79,7 @@ t.test('a client that leaves the queue takes no slot and pays nothing', async (t
 })
 
 t.test('skips a full target for one with a free slot', async (t) => {
-  const [first, second] = [await startDemoUpstream(), await startDemoUpstream()]
+  const [first, second] = [await startFakeUpstream(), await startFakeUpstream()]
   t.teardown(async () => {
     await first.close()
     await second.close()

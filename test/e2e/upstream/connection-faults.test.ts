@@ -1,6 +1,6 @@
 /** The upstream connection cut or stalled at any point: no request hangs, no partial answer looks complete, no failure is charged. */
 import t from 'tap'
-import type { Script } from '../../../src/demo-upstream/script.ts'
+import type { Script } from '../../support/upstream/script.ts'
 import { maxImmediateMs, startGateway } from '../../support/gateway/test-gateway.ts'
 import { startScriptedServer } from '../../support/servers/scripted-server.ts'
 

@@ -1,6 +1,6 @@
 /** A target that keeps failing is called less and less, members learn when to come back, and a rejected key is not tried again and again. */
 import t from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import { createMovableClock } from '../../support/gateway/movable-clock.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 
@@ -84,7 +84,7 @@ for (const [name, script] of [
   })
 
 t.test('goes to another target at once after the first has rejected its key', async (t) => {
-  const second = await startDemoUpstream()
+  const second = await startFakeUpstream()
   t.teardown(() => second.close())
   const targets = [
     { upstream: 'main', model: 'demo-flagship', weight: 1 },
@@ -103,7 +103,7 @@ t.test('goes to another target at once after the first has rejected its key', as
 })
 
 t.test('keeps using a target of whose calls a part fails while the other target is down', async (t) => {
-  const second = await startDemoUpstream()
+  const second = await startFakeUpstream()
   t.teardown(() => second.close())
   const targets = [
     { upstream: 'main', model: 'demo-flagship', weight: 1 },

@@ -1,6 +1,6 @@
 /** Same session, same target: conversations of agents in each API format, small and large, with the metric of cached tokens. */
 import t from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 
 interface AgentTurn {
@@ -46,7 +46,7 @@ const agents: Readonly<Record<string, (session: number) => readonly AgentTurn[]>
 }
 
 t.test('each turn of a session goes to one target while it is well, and sessions use all targets', async (t) => {
-  const [one, two] = [await startDemoUpstream(), await startDemoUpstream()]
+  const [one, two] = [await startFakeUpstream(), await startFakeUpstream()]
   t.teardown(() => Promise.all([one.close(), two.close()]))
   const targets = ['one', 'two'].map((upstream) => ({ upstream, model: 'demo-flagship' }))
   const g = await startGateway(t, {

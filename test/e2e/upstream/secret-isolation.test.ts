@@ -1,11 +1,11 @@
 /** Of the client, only its request reaches the upstream; of the upstream, only its answer reaches the client. */
 import t from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 
 t.test('passes the request up and the answer down, and nothing else', async (t) => {
   const upstreamKey = 'sk-operator-secret-key-123456'
-  const demo = await startDemoUpstream({ key: upstreamKey })
+  const demo = await startFakeUpstream({ key: upstreamKey })
   t.teardown(() => demo.close())
   const g = await startGateway(t, {
     upstreams: { main: { baseUrl: demo.url, apiKey: upstreamKey, headers: { 'x-operator': 'yes' } } },
@@ -121,7 +121,7 @@ t.test('passes the request up and the answer down, and nothing else', async (t) 
 })
 
 t.test('connects to the configured upstream only', async (t) => {
-  const canary = await startDemoUpstream()
+  const canary = await startFakeUpstream()
   t.teardown(() => canary.close())
   const g = await startGateway(t)
   const { token } = await g.createMember()

@@ -1,7 +1,7 @@
 /** Two targets, one faulty: members notice nothing, the faulty one rests, and no call is repeated once it may have been executed. */
 import t from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
-import type { DemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
+import type { FakeUpstream } from '../../support/upstream/server.ts'
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import type { Overrides, TestGateway } from '../../support/gateway/test-gateway.ts'
 
@@ -16,8 +16,8 @@ async function startTwoTargets(
   weights = [1, 0],
   timeouts: Overrides['timeouts'] = {},
   upstreams: Overrides['upstreams'] = {},
-): Promise<{ g: TestGateway; first: DemoUpstream; second: DemoUpstream; token: string }> {
-  const [first, second] = [await startDemoUpstream(), await startDemoUpstream()]
+): Promise<{ g: TestGateway; first: FakeUpstream; second: FakeUpstream; token: string }> {
+  const [first, second] = [await startFakeUpstream(), await startFakeUpstream()]
   t.teardown(async () => {
     await first.close()
     await second.close()

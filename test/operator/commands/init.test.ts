@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import { startFakeUpstream } from '../../support/upstream/server.ts'
 import type { Dialogue } from '../../../src/operator/commands/init/ask-questions.ts'
 import { init } from '../../../src/operator/commands/init/init.ts'
 import { run } from '../../../src/operator/main.ts'
@@ -12,7 +12,7 @@ import { evaluateConfig } from '../../../src/server/reload/evaluate-config.ts'
 import { startServerProcess } from '../../support/processes/server-process.ts'
 import { createTemporaryFolder } from '../../support/temporary-folder.ts'
 
-const upstream = await startDemoUpstream({ maxCalls: 10_000 })
+const upstream = await startFakeUpstream({ maxCalls: 10_000 })
 t.teardown(() => upstream.close())
 const secrets = ['sk-upstream-0123456', 'mail-password-0123', 'sk-next-0123456']
 

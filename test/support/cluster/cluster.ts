@@ -3,8 +3,8 @@
  * killed, stopped, started and disconnected; the database can crash, and lose its primary to a standby.
  */
 import { join } from 'node:path'
-import type { DemoUpstream } from '../../../src/demo-upstream/server.ts'
-import { startDemoUpstream } from '../../../src/demo-upstream/server.ts'
+import type { FakeUpstream } from '../upstream/server.ts'
+import { startFakeUpstream } from '../upstream/server.ts'
 import type { LoadBalancer } from '../servers/load-balancer.ts'
 import { startLoadBalancer } from '../servers/load-balancer.ts'
 import { FaultProxy } from '../servers/fault-proxy.ts'
@@ -41,7 +41,7 @@ export interface Cluster {
   readonly postgres: TestPostgresServer
   readonly standby: TestStandby | null
   readonly valkey: TestValkey
-  readonly demo: DemoUpstream
+  readonly demo: FakeUpstream
   /** Writes directly to the database, as an operator's command does. */
   readonly storeUrl: string
   /** The first account's key, as a node printed it. */
@@ -113,7 +113,7 @@ export async function startCluster(t: TestScope, options: ClusterOptions = {}): 
   const database = new URL(storeUrl).pathname
   const standby = withStandby ? await postgres.startStandby() : null
   const hosts = [postgres.host, ...(standby === null ? [] : [standby.host])]
-  const demo = await startDemoUpstream({ maxCalls: 100_000 })
+  const demo = await startFakeUpstream({ maxCalls: 100_000 })
   t.teardown(() => demo.close())
   const folder = createTemporaryFolder(t)
   const shared = {

@@ -1,6 +1,6 @@
 /**
- * A whole gateway for a test: real SQLite in the test's own folder, real HTTP on loopback, and the demonstration upstream, which
- * does what the test scripts. At the end of the test everything is closed and verified: a test fails if its ledger is inconsistent or
+ * A whole gateway for a test: real SQLite in the test's own folder, real HTTP on loopback, and the fake upstream, which does what
+ * the test scripts. At the end of the test everything is closed and verified: a test fails if its ledger is inconsistent or
  * an answer differs from `src/api`.
  */
 import { copyFileSync } from 'node:fs'
@@ -9,7 +9,6 @@ import type { Test } from 'tap'
 import base from '../../../gateway.config.ts'
 import { checkConfig } from '../../../src/config/config.ts'
 import type { GatewayConfig, GatewayInput } from '../../../src/config/config.ts'
-import type { DemoUpstream } from '../../../src/demo-upstream/server.ts'
 import { openGateway } from '../../../src/server/serving-thread.ts'
 import type { ServerOptions } from '../../../src/server/server.ts'
 import type { Gateway } from '../../../src/server/serving-thread.ts'
@@ -17,6 +16,8 @@ import type { Turn } from '../../../src/domain/billing/ledger.ts'
 import type { Services } from '../../../src/services/services.ts'
 import { validateResponses } from './response-validator.ts'
 import { getTemplateDatabase } from '../../runner/template-database.ts'
+import { startFakeUpstream } from '../upstream/server.ts'
+import type { FakeUpstream } from '../upstream/server.ts'
 import { waitUntil } from '../wait-until.ts'
 import { createTemporaryFolder } from '../temporary-folder.ts'
 import { openForReading } from '../../../src/store/sqlite/connection/connection.ts'
@@ -30,7 +31,7 @@ export interface TestGateway {
   readonly services: Services
   readonly config: GatewayConfig
   /** The upstream behind it. `demo.script(() => ({ status: 500 }))` makes it fail; `demo.stats()` is its own count. */
-  readonly demo: DemoUpstream
+  readonly demo: FakeUpstream
   /** Every log line so far, as it was written. */
   readonly log: readonly string[]
   /** Creates an account; the plan `max` has room for any test. */
@@ -68,8 +69,14 @@ export async function startGateway(t: Test, overrides: Overrides = {}, options: 
   const { dataDir } = config.store
   if (overrides.store?.dataDir === undefined) copyFileSync(await getTemplateDatabase(), join(dataDir, 'gateway.db'))
   const log: string[] = []
-  const gateway = await openGateway({ config, logDestination: { write: (line) => void log.push(line) }, ...pickDefined(options) })
-  const { services, demo } = gateway
+  let demo: FakeUpstream | null = null
+  const gateway = await openGateway({
+    config,
+    logDestination: { write: (line) => void log.push(line) },
+    startDemo: async (clock) => (demo = await startFakeUpstream({ scripted: true, clock })),
+    ...pickDefined(options),
+  })
+  const { services } = gateway
   let accountCount = 0
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => (closed ??= gateway.close({ drainMs: 200 }))
@@ -90,7 +97,7 @@ export async function startGateway(t: Test, overrides: Overrides = {}, options: 
     services,
     config,
     get demo() {
-      if (demo === null) throw new Error('this gateway has another upstream; start a demonstration of your own')
+      if (demo === null) throw new Error('this gateway has another upstream; start one of your own')
       return demo
     },
     log,
@@ -137,7 +144,6 @@ export function testConfig(t: Test, overrides: Overrides = {}): GatewayConfig {
     listen: { host: '127.0.0.1', port: 0 },
     store: { dataDir },
     log: { level: 'info' },
-    demo: { scripted: true },
     metrics: { token: 'scrape-me' },
     // A test's idle keep-alive connections must not delay the stop.
     timeouts: { drainNoticeMs: 50 },

@@ -7,6 +7,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import base from '../../../gateway.config.ts'
 import { checkConfig } from '../../../src/config/config.ts'
 import { openRush } from '../../../src/domain/services/boost-service.ts'
+import { startFakeUpstream } from '../upstream/server.ts'
 import { openGateway } from '../../../src/server/serving-thread.ts'
 import type { Gateway } from '../../../src/server/serving-thread.ts'
 import { findProgram } from '../require-program.ts'
@@ -60,13 +61,12 @@ export async function openUsedGateway(browser: Browser, port = 8787): Promise<Us
     listen: { host: '127.0.0.1', port },
     store: { dataDir },
     log: { level: 'silent' },
-    demo: { scripted: true },
     limits: { addressRpm: 100_000 },
   })
   let lateBy = monthMs
   // The monotonic clock moves along, or the requests of a month would exceed the limit of one minute.
   const clock = createClock({ now: () => Date.now() - lateBy, monotonicMs: () => performance.now() + monthMs - lateBy })
-  const gateway = await openGateway({ config, clock })
+  const gateway = await openGateway({ config, clock, startDemo: (clock) => startFakeUpstream({ scripted: true, clock }) })
   // So that the server's clock does not run ahead of the browser's.
   const minutesToPass = 5 * 61_000
   const passMinute = () => void (lateBy -= 61_000)

@@ -1,6 +1,6 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import t from 'tap'
-import type { Script } from '../../../src/demo-upstream/script.ts'
+import type { Script } from '../../support/upstream/script.ts'
 import { maxLengths } from '../../../src/api/search-document.ts'
 import { createDocumentJsonSchema } from '../../../src/tools/search/document-schema.ts'
 import type { SearchDocument } from '../../../src/api/search-document.ts'

@@ -1,8 +1,8 @@
 /** Sends a reply at its pace, in its pieces, and with the connection faults that a script requests. */
-import type { Clock } from '../system/clock.ts'
+import type { Clock } from '../../../src/system/clock.ts'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { STATUS_CODES } from '../system/vendor/node-http.ts'
+import { STATUS_CODES } from '../../../src/system/vendor/node-http.ts'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Reply } from './reply.ts'

@@ -1,9 +1,9 @@
 /**
- * The demo upstream as a process of its own, for benchmarks and manual tests: `node src/demo-upstream/main.ts --port 9090 --scripted`.
+ * The fake upstream as a process of its own, for benchmarks and manual tests: `node test/support/upstream/main.ts --port 9090 --scripted`.
  * Prints its base URL as its only line of output.
  */
 import { parseArgs } from 'node:util'
-import { startDemoUpstream } from './server.ts'
+import { startFakeUpstream } from './server.ts'
 
 const { values } = parseArgs({
   options: {
@@ -18,7 +18,7 @@ const { values } = parseArgs({
   },
 })
 
-const demo = await startDemoUpstream({
+const demo = await startFakeUpstream({
   host: values.host,
   port: toCount('port'),
   scripted: values.scripted,

@@ -2,12 +2,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import type { DemoUpstream } from '../../src/demo-upstream/server.ts'
-import { startDemoUpstream } from '../../src/demo-upstream/server.ts'
-import type { Script } from '../../src/demo-upstream/script.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import type { FakeUpstream } from './server.ts'
+import { startFakeUpstream } from './server.ts'
+import type { Script } from './script.ts'
+import { SimulatedClock } from '../simulated-clock.ts'
 
-const demo = await startDemoUpstream({ scripted: true, faults: true })
+const demo = await startFakeUpstream({ scripted: true, faults: true })
 t.teardown(() => demo.close())
 
 /** The part of a streamed event that these tests read. */
@@ -266,7 +266,7 @@ t.test('accepts a script from a header, a test or a message, and rejects an inva
 })
 
 t.test('records its calls for tests', async (t) => {
-  const own: DemoUpstream = await startDemoUpstream({
+  const own: FakeUpstream = await startFakeUpstream({
     maxCalls: 2,
     clock: new SimulatedClock({ now: 5_000, isLive: true }),
     scripted: true,
@@ -333,7 +333,7 @@ t.test('stops writing to a client that does not read', async (t) => {
 })
 
 t.test('ends hanging connections when it closes', async (t) => {
-  const own = await startDemoUpstream({ scripted: true })
+  const own = await startFakeUpstream({ scripted: true })
   const next = own.next()
   const reply = fetch(`${own.url}/chat/completions`, { method: 'POST', body: request({ hang: 'before_headers' }) })
   await next

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Script } from './script.ts'
 
 /** One call as the demo upstream received it. */
-export interface DemoCall {
+export interface FakeCall {
   /** The incoming `x-client-request-id`. */
   readonly id: string | null
   readonly method: string
@@ -29,7 +29,7 @@ export interface DemoCall {
   readonly ended: Promise<void>
 }
 
-export interface DemoStats {
+export interface FakeStats {
   /** Requests whose head was parsed. */
   readonly requests: number
   /** Running calls. */
@@ -44,7 +44,7 @@ export interface DemoStats {
 
 /** Stores the last `keep` calls and counts all of them. */
 export class CallLog {
-  readonly calls: DemoCall[] = []
+  readonly calls: FakeCall[] = []
   requests = 0
   open = 0
   sockets = 0
@@ -53,18 +53,18 @@ export class CallLog {
   aborted = 0
   readonly #maxCalls: number
   readonly #now: () => number
-  readonly #endResolvers = new WeakMap<DemoCall, () => void>()
-  #waiters: ((call: DemoCall) => void)[] = []
+  readonly #endResolvers = new WeakMap<FakeCall, () => void>()
+  #waiters: ((call: FakeCall) => void)[] = []
 
   constructor(maxCalls: number, now: () => number) {
     this.#maxCalls = maxCalls
     this.#now = now
   }
 
-  begin(req: IncomingMessage): DemoCall {
+  begin(req: IncomingMessage): FakeCall {
     const { promise, resolve } = Promise.withResolvers<void>()
     const id = req.headers['x-client-request-id']
-    const call: DemoCall = {
+    const call: FakeCall = {
       id: typeof id === 'string' ? id : null,
       method: req.method ?? '',
       path: req.url ?? '',
@@ -90,23 +90,23 @@ export class CallLog {
   }
 
   /** The request was read: resolves the waiters for a call. */
-  notifyRead(call: DemoCall): void {
+  notifyRead(call: FakeCall): void {
     const waiters = this.#waiters
     this.#waiters = []
     for (const notify of waiters) notify(call)
   }
 
-  next(): Promise<DemoCall> {
+  next(): Promise<FakeCall> {
     return new Promise((resolve) => this.#waiters.push(resolve))
   }
 
-  emit(call: DemoCall, tokens: number): void {
+  emit(call: FakeCall, tokens: number): void {
     call.tokens += tokens
     this.tokens += tokens
   }
 
   /** Ends a call once; later reports are ignored. */
-  end(call: DemoCall, finished: boolean): void {
+  end(call: FakeCall, finished: boolean): void {
     if (call.finished || call.abortedAt !== null) return
     this.open--
     if (finished) this.finished++
@@ -116,7 +116,7 @@ export class CallLog {
     this.#endResolvers.get(call)?.()
   }
 
-  stats(): DemoStats {
+  stats(): FakeStats {
     const { requests, open, sockets, tokens, finished, aborted } = this
     return { requests, open, sockets, tokens, finished, aborted }
   }

@@ -1,5 +1,5 @@
 /** The fixed answer of `demo-bench` and `demo-bench-whole`, created once so that a benchmark measures the gateway and not its upstream. */
-import type { Clock } from '../system/clock.ts'
+import type { Clock } from '../../../src/system/clock.ts'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'

@@ -1,7 +1,7 @@
 /** The script of one demo answer: which faults it has. */
 import { z } from 'zod'
-import { BadRequest } from './request.ts'
-import { parseJson } from '../system/parse-json.ts'
+import { BadRequest } from '../../../src/demo-upstream/request.ts'
+import { parseJson } from '../../../src/system/parse-json.ts'
 
 /**
  * The script of one demo answer. Every field is optional and keeps the usual behaviour if left out. Scripts come from a test

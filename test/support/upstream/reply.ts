@@ -1,6 +1,8 @@
 /** Encodes answers as bytes: whole or streamed, in OpenAI's format, or with the format errors that a script requests. */
 import { gzipSync } from 'node:zlib'
-import type { DemoAnswer } from './answer.ts'
+import type { DemoAnswer } from '../../../src/demo-upstream/answer.ts'
+import { firstDelta, head, nextDelta, searchFields, toImagePart, toMessage, toUsage } from '../../../src/demo-upstream/encode.ts'
+import type { AnswerFrame } from '../../../src/demo-upstream/encode.ts'
 import type { Script } from './script.ts'
 
 /** A reply in the pieces in which it is written. */
@@ -20,13 +22,7 @@ interface Part {
   readonly event: boolean
 }
 
-interface ReplyFrame {
-  readonly id: string
-  /** Unix seconds. */
-  readonly created: number
-  readonly model: string
-  /** Number of choices requested. */
-  readonly n: number
+interface ReplyFrame extends AnswerFrame {
   readonly includeUsage: boolean
   readonly pace: { readonly ttftMs: number; readonly betweenMs: number }
 }
@@ -54,7 +50,7 @@ export function completionReply(answer: DemoAnswer, frame: ReplyFrame, script: S
   if (error !== undefined && error.at !== 'choice') return jsonReply({ error: error.value ?? defaultError }, 200, script.headers)
   const choices = Array.from({ length: frame.n }, (_, index) => ({
     index,
-    message: toMessage(answer, script),
+    message: toMessage(answer, answer.tokens.join('') + 'x'.repeat(script.hugeBytes ?? 0)),
     logprobs: null,
     finish_reason: script.finish === undefined ? answer.finish : script.finish,
     ...(error === undefined || index > 0 ? {} : { finish_reason: 'error', error: error.value ?? defaultError }),
@@ -174,54 +170,6 @@ function* paced(events: Iterable<StreamEvent>, script: Script, frame: ReplyFrame
   for (const { data, tokens } of events) {
     yield { bytes: Buffer.from(`data: ${data}${newline}${newline}`), waitMs, tokens, event: true }
     waitMs = script.betweenMs ?? frame.pace.betweenMs
-  }
-}
-
-function head(object: string, { id, created, model }: ReplyFrame): object {
-  return { id, object, created, model, system_fingerprint: 'fp_demo' }
-}
-
-function toMessage(answer: DemoAnswer, script: Script): object {
-  const text = answer.tokens.join('') + 'x'.repeat(script.hugeBytes ?? 0)
-  if (answer.toolCall !== null)
-    return { role: 'assistant', content: null, refusal: null, tool_calls: [toToolCall(answer.toolCall, text)] }
-  const images = answer.images.length === 0 ? {} : { images: answer.images.map(toImagePart) }
-  return { role: 'assistant', content: text, refusal: null, ...images }
-}
-
-function firstDelta({ toolCall }: DemoAnswer): object {
-  if (toolCall === null) return { role: 'assistant', content: '' }
-  return { role: 'assistant', content: null, tool_calls: [{ index: 0, ...toToolCall(toolCall, '') }] }
-}
-
-function nextDelta({ toolCall }: DemoAnswer, token: string): object {
-  if (toolCall === null) return { content: token }
-  return { tool_calls: [{ index: 0, ...(toolCall.custom ? { custom: { input: token } } : { function: { arguments: token } }) }] }
-}
-
-function toToolCall({ name, custom }: NonNullable<DemoAnswer['toolCall']>, text: string): object {
-  const id = 'call_demo_1'
-  if (custom) return { id, type: 'custom', custom: { name, input: text } }
-  return { id, type: 'function', function: { name, arguments: text } }
-}
-
-function toImagePart(url: string, index: number): object {
-  return { index, type: 'image_url', image_url: { url } }
-}
-
-function searchFields({ search }: DemoAnswer): object {
-  return search === null ? {} : { citations: search.citations, search_results: search.results }
-}
-
-function toUsage({ promptTokens, tokens, search }: DemoAnswer, n: number): object {
-  const completion = tokens.length * n
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completion,
-    total_tokens: promptTokens + completion,
-    prompt_tokens_details: { cached_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: 0 },
-    ...(search === null ? {} : { num_search_queries: 1 }),
   }
 }
 

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import t from 'tap'
 
 t.test('prints its URL, serves, and ends on a signal', async (t) => {
-  const child = spawn(process.execPath, ['src/demo-upstream/main.ts', '--scripted', '--bench-tokens', '2'], {
+  const child = spawn(process.execPath, ['test/support/upstream/main.ts', '--scripted', '--bench-tokens', '2'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -20,7 +20,9 @@ t.test('prints its URL, serves, and ends on a signal', async (t) => {
 })
 
 t.test('refuses an option that is no number with a sentence', async (t) => {
-  const child = spawn(process.execPath, ['src/demo-upstream/main.ts', '--port', 'many'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, ['test/support/upstream/main.ts', '--port', 'many'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   t.teardown(() => child.kill('SIGKILL'))
   let errors = ''
   child.stderr.on('data', (piece: Buffer) => (errors += piece.toString()))

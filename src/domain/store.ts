@@ -18,6 +18,7 @@ import type { Sessions } from './identity/session.ts'
 import type { DailyUsages, UsageSums } from './billing/usage.ts'
 import type { Notifications } from './notification.ts'
 import type { UsageAlerts } from './billing/usage-alert.ts'
+import type { Orders } from './billing/order.ts'
 import type { RedeemCodes } from './billing/redeem-code.ts'
 import type { Subscriptions } from './billing/subscription.ts'
 
@@ -53,6 +54,7 @@ export interface Store {
   readonly boosts: Boosts
   readonly subscriptions: Subscriptions
   readonly redeemCodes: RedeemCodes
+  readonly orders: Orders
   readonly attempts: Attempts
   readonly carriedUsage: CarriedUsages
   readonly audit: Audit

@@ -3,8 +3,9 @@
  * anything is granted, and one payment of a provider belongs to one order.
  */
 import type { BoostClaim } from './boost.ts'
+import type { Mismatch } from './ledger.ts'
 import type { Money } from './money.ts'
-import type { Interval } from './payment-provider.ts'
+import type { Interval, PaymentProviderError } from './payment-provider.ts'
 import type { Pool } from './product.ts'
 import type { Entitlement, EntitlementChange } from './subscription.ts'
 import type { PlanTerms } from './terms.ts'
@@ -63,9 +64,10 @@ export interface Order {
   readonly item: OrderItem
   readonly event: PurchaseEvent
   readonly price: Money
-  /** Unused days of `creditedSubscription`, taken off the price at an upgrade; minor units. */
+  /** Unused days of `formerSubscription`, taken off the price at an upgrade; minor units. */
   readonly credit: number
-  readonly creditedSubscription: string | null
+  /** The subscription that an upgrade ends, or that the provider's renewal or change continues. */
+  readonly formerSubscription: string | null
   /** `price` less `credit`. */
   readonly due: Money
   readonly provider: string
@@ -103,11 +105,25 @@ export interface Order {
   /** When the provider is asked next; null: no more. */
   readonly nextCheckAt: number | null
   readonly checks: number
+  /** When the provider last answered. */
+  readonly checkedAt: number | null
+  /** When its last notification about this order arrived. */
+  readonly notifiedAt: number | null
+  /** Why the provider's last answer was none; null since it answered. */
+  readonly failure: OrderFailure | null
   /** Grows with each change, so that of two changes at the same time one is repeated. */
   readonly version: number
 }
 
-/** The refund that runs, or the last one. */
+/** The provider did not do what was asked; the message is for the operator. */
+export interface OrderFailure {
+  readonly reason: PaymentProviderError['reason']
+  readonly message: string
+  /** The setting that cures it. */
+  readonly setting: string | null
+}
+
+/** The refund that runs or was the last one, or the dispute. */
 export interface OrderRefund {
   /** `ref_` + 26 characters: the idempotency key at the provider. */
   readonly id: string
@@ -124,9 +140,9 @@ export const orderStepKinds = [
   'notified',
   'checked',
   'paid',
+  'payment_corrected',
   'not_granted',
   'granted',
-  'confirmed',
   'refund_started',
   'refunded',
   'refund_failed',
@@ -152,7 +168,6 @@ export interface OrderStep {
 export type OrderActor = 'member' | 'operator' | 'notification' | 'return' | 'sweep'
 
 export type OrderDraft = Omit<Order, 'number' | 'version'>
-export type NewOrderStep = OrderStep
 
 export interface OrderFilter {
   readonly account?: string
@@ -163,10 +178,21 @@ export interface OrderFilter {
   readonly limit: number
 }
 
+/** Begins the id of each pack that was bought, so that the ledger tells it from others without a column of its own. */
+export const purchasedPackPrefix = 'pack_ord_'
+
+/** The same order is the same pack. */
+export function toPurchasedPackId(order: string): string {
+  return `${purchasedPackPrefix}${order.slice('ord_'.length)}`
+}
+
+/** The end of a pack without an end: the last day of the year 9999. */
+export const noEndAt = 253_402_214_400_000
+
 /** What a change of an order writes: the order, rows of its story and, where it grants or takes, the account's subscriptions or a claim. */
 export interface OrderChange {
   readonly order: Order
-  readonly steps: readonly NewOrderStep[]
+  readonly steps: readonly OrderStep[]
   readonly entitlement?: EntitlementChange
   readonly claim?: BoostClaim
 }
@@ -189,13 +215,17 @@ export interface NotificationRecord {
 }
 
 export interface Orders {
-  /** Stores an order with its number; the stored one where the account has made this request before. Null: too many are open. */
+  /**
+   * Stores an order with its number of that year; the stored one where the account has made this request before. Null where the account has
+   * `maxOpen` orders that are not paid yet.
+   */
   create(
     draft: OrderDraft,
-    steps: readonly NewOrderStep[],
-    limits: { readonly maxOpen: number; readonly year: number },
+    steps: readonly OrderStep[],
+    rules: { readonly maxOpen: number; readonly year: number },
   ): Promise<{ readonly order: Order; readonly isNew: boolean } | null>
   find(id: string): Promise<Order | undefined>
+  findByNumber(number: string): Promise<Order | undefined>
   findByRequest(account: string, requestId: string): Promise<Order | undefined>
   findByReference(provider: string, reference: string): Promise<Order | undefined>
   findByPayment(provider: string, payment: string): Promise<Order | undefined>
@@ -207,6 +237,8 @@ export interface Orders {
   /** Orders about which the provider is to be asked, the most overdue first. */
   listDue(now: number, limit: number): Promise<readonly Order[]>
   countUngranted(): Promise<UngrantedOrders>
+  /** What is paid is granted once, and what is granted was paid: each violation. */
+  verify(): Promise<readonly Mismatch[]>
   /**
    * Changes one order in one transaction with what it grants or takes. `decide` may run again after a conflict; null changes nothing. Where the
    * order's payment belongs to another order, nothing is changed and `payment_of_another_order` is returned.

@@ -47,10 +47,14 @@ export function arrangeSubscriptions(
   return { plan: plan.id, planUntil, terms, basePlan, subscriptions }
 }
 
-/** What will run when, if nothing else is bought or given. Ends where the plan without an end applies. */
+/** What will run when, if nothing else is paid or given. Ends where the plan without an end applies. */
 export function projectStretches(queue: Queue, now: number, rules: QueueRules): readonly PlanStretch[] {
   const stretches: PlanStretch[] = []
-  let { subscriptions } = queue
+  let subscriptions: readonly Subscription[] = queue.subscriptions.map((each) => ({
+    ...each,
+    renewal: 'none',
+    endsAt: each.state === 'past_due' ? getFinalEnd(each) : each.endsAt,
+  }))
   let startsAt = now
   for (;;) {
     subscriptions = advance({ ...queue, subscriptions }, startsAt, rules, true)
@@ -77,7 +81,8 @@ function findEndOfPlan(queue: Queue, plan: string, now: number, rules: QueueRule
 function advance({ basePlan, subscriptions }: Queue, now: number, rules: QueueRules, endsDue: boolean): readonly Subscription[] {
   let all = subscriptions
   for (;;) {
-    const end = all.find(isRunning)?.endsAt ?? null
+    const running = all.find(isRunning)
+    const end = running === undefined ? null : getFinalEnd(running)
     const isDue = endsDue && end !== null && end <= now
     const at = isDue ? end : now
     if (endsDue) all = all.map((each) => endIfDue(each, at))
@@ -104,10 +109,24 @@ function chooseNext(all: readonly Subscription[], basePlan: Plan | null): Subscr
   return comparePlans(highest.terms.plan, basePlan) > 0 ? highest : undefined
 }
 
+/**
+ * How long a plan runs on after the end of what is paid, while the provider tries to charge its renewal. A provider charges about an hour
+ * after that end, and repeats what fails for some days.
+ */
+export const renewalGraceMs = 7 * 86_400_000
+
+/** When it ends if nothing else is paid; null while a span waits. */
+export function getFinalEnd({ renewal, state, endsAt }: Pick<Subscription, 'renewal' | 'state' | 'endsAt'>): number | null {
+  const hasGrace = renewal === 'provider' && (state === 'active' || state === 'past_due')
+  return endsAt === null || !hasGrace ? endsAt : endsAt + renewalGraceMs
+}
+
 function endIfDue(subscription: Subscription, at: number): Subscription {
   const { state, endsAt } = subscription
-  if (state === 'ended' || endsAt === null || endsAt > at) return subscription
-  return { ...subscription, state: 'ended', endedAt: endsAt }
+  const end = getFinalEnd(subscription)
+  if (state === 'ended' || end === null || endsAt === null || endsAt > at) return subscription
+  if (end <= at) return { ...subscription, state: 'ended', endedAt: end }
+  return state === 'active' ? { ...subscription, state: 'past_due' } : subscription
 }
 
 function begin(subscription: Subscription, at: number, { calendar }: QueueRules): Subscription {

@@ -6,6 +6,7 @@ import { notifications } from './0004-notifications.ts'
 import { turnCost } from './0005-turn-cost.ts'
 import { subscriptions } from './0006-subscriptions.ts'
 import { redeemCodes } from './0007-redeem-codes.ts'
+import { orders } from './0008-orders.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   turnCost,
   subscriptions,
   redeemCodes,
+  orders,
 ]

@@ -16,6 +16,7 @@ import { createSessionRepository } from './identity/sessions.ts'
 import { createDailyUsageRepository } from './billing/daily-usage.ts'
 import { createUsageAlertRepository } from './billing/usage-alerts.ts'
 import { createNotificationRepository } from './notifications/notifications.ts'
+import { createOrderRepository } from './billing/orders.ts'
 import { createRedeemCodeRepository } from './billing/redeem-codes.ts'
 import { createSubscriptionRepository } from './billing/subscriptions.ts'
 import { createUsageSumRepository } from './billing/usage-sums.ts'
@@ -34,6 +35,7 @@ export function createRepositories(db: Database) {
     boosts: createBoostRepository(db),
     subscriptions: createSubscriptionRepository(db),
     redeemCodes: createRedeemCodeRepository(db),
+    orders: createOrderRepository(db),
     attempts: createAttemptRepository(db),
     carriedUsage: createCarriedUsageRepository(db),
     audit: createAuditRepository(db),

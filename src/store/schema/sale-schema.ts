@@ -1,4 +1,6 @@
 /** The tables of what is sold: terms of plans and subscriptions, as Kysely types. Instants are milliseconds, amounts whole credits. */
+import type { OrderActor, OrderProblem, OrderState, OrderStepKind, PurchaseEvent } from '../../domain/billing/order.ts'
+import type { Interval } from '../../domain/billing/payment-provider.ts'
 import type { Pool } from '../../domain/billing/product.ts'
 import type { Renewal, SubscriptionSource, SubscriptionState } from '../../domain/billing/subscription.ts'
 
@@ -7,6 +9,10 @@ export interface SaleSchema {
   readonly subscription: SubscriptionTable
   readonly redeem_code: RedeemCodeTable
   readonly redemption: RedemptionTable
+  readonly sale_order: OrderTable
+  readonly order_step: OrderStepTable
+  readonly order_number: OrderNumberTable
+  readonly payment_notification: PaymentNotificationTable
 }
 
 /** Rows are never changed. */
@@ -66,4 +72,83 @@ interface RedemptionTable {
   subscription: string | null
   /** The claim and the pack have this id. */
   pack: string | null
+}
+
+/** Amounts of money are minor units. A plan has `terms` and `interval`, a pack `pack_offer`, `pool`, `credits` and perhaps `days`. */
+export interface OrderTable {
+  id: string
+  number: string
+  account: string
+  /** The client's id of the request. */
+  request: string
+  kind: 'plan' | 'pack'
+  terms: string | null
+  interval: Interval | null
+  pack_offer: string | null
+  pool: Pool | null
+  credits: number | null
+  days: number | null
+  event: PurchaseEvent
+  /** Of `price`, `credit` and `due`. */
+  currency: string
+  price: number
+  credit: number
+  former_subscription: string | null
+  due: number
+  provider: string
+  language: 'en' | 'zh'
+  reference: string | null
+  payment: string | null
+  provider_subscription: string | null
+  renews: number
+  url: string | null
+  instructions: string | null
+  state: OrderState
+  problem: OrderProblem | null
+  paid_amount: number | null
+  paid_currency: string | null
+  refunded: number
+  /** JSON of an `OrderRefund`. */
+  refund: string | null
+  subscription: string | null
+  /** The claim and the pack have this id. */
+  pack: string | null
+  created_at: number
+  expires_at: number
+  sent_at: number | null
+  paid_at: number | null
+  granted_at: number | null
+  closed_at: number | null
+  next_check_at: number | null
+  checks: number
+  checked_at: number | null
+  notified_at: number | null
+  /** JSON of an `OrderFailure`. */
+  failure: string | null
+  version: number
+}
+
+/** Rows are never changed. */
+interface OrderStepTable {
+  sale_order: string
+  seq: number
+  at: number
+  kind: OrderStepKind
+  actor: OrderActor
+  /** JSON of an object. */
+  facts: string
+}
+
+/** The last number of each year. */
+interface OrderNumberTable {
+  year: number
+  last: number
+}
+
+interface PaymentNotificationTable {
+  provider: string
+  accepted_at: number | null
+  refused_at: number | null
+  refusal: string | null
+  setting: string | null
 }

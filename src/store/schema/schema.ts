@@ -44,6 +44,8 @@ export interface AccountTable {
   terms: Generated<string | null>
   /** While a subscription runs: the plan that was given without an end; null: the default plan. */
   base_plan: Generated<string | null>
+  /** 0: turns take nothing from packs that the member bought. */
+  spends_packs: Generated<number>
   status: AccountStatus
   password_hash: string | null
   email_verified: number

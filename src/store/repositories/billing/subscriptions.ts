@@ -1,6 +1,7 @@
 /** Terms of plans, and subscriptions. */
 import type { Kysely, Selectable } from 'kysely'
 import type { Entitlement, EntitlementChange, Subscription, Subscriptions } from '../../../domain/billing/subscription.ts'
+import { renewalGraceMs } from '../../../domain/billing/subscription-queue.ts'
 import { serializePlan, toTermsId } from '../../../domain/billing/terms.ts'
 import type { Database } from '../../database.ts'
 import type { SubscriptionTable } from '../../schema/sale-schema.ts'
@@ -88,6 +89,14 @@ export function createSubscriptionRepository({ read, write, transact }: Database
         .select('account')
         .where('state', '!=', 'ended')
         .where('ends_at', '<=', now)
+        // One in its grace has nothing to decide until the grace ends.
+        .where((where) =>
+          where.or([
+            where('renewal', '!=', 'provider'),
+            where('state', '!=', 'past_due'),
+            where('ends_at', '<=', now - renewalGraceMs),
+          ]),
+        )
         .orderBy('ends_at')
         .limit(limit)
         .execute()

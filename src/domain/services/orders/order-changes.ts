@@ -1,0 +1,173 @@
+/**
+ * Applies transitions to orders: with each one, what it grants or takes is written in the same transaction. The only place where an order
+ * grants something. What follows a commit (delivery of a pack, audit log, emails) may be lost with the process; deliveries are repeated by
+ * the sweep of boosts.
+ */
+import type { BoostClaim } from '../../billing/boost.ts'
+import type { Pack } from '../../billing/ledger.ts'
+import { formatMoney } from '../../billing/money.ts'
+import type { Order, OrderActor, OrderChange, OrderStep, OrderStepKind } from '../../billing/order.ts'
+import { recordGrant, recordProblem } from '../../billing/order-rules.ts'
+import type { Transition } from '../../billing/order-rules.ts'
+import type { Calendar } from '../../billing/period.ts'
+import type { Entitlement } from '../../billing/subscription.ts'
+import type { AuditEvent, AuditWriter } from '../../identity/audit.ts'
+import type { Store } from '../../store.ts'
+import type { SubscriptionService } from '../subscription-service.ts'
+import { decideGrant, decideTakeBack } from './order-grants.ts'
+import type { GrantContext } from './order-grants.ts'
+
+export interface OrderChangeDeps {
+  readonly store: Pick<Store, 'orders' | 'subscriptions'>
+  readonly subscriptions: SubscriptionService
+  readonly boosts: { deliver(claim: BoostClaim): Promise<Pack> }
+  readonly calendar: Pick<Calendar, 'addSpan'>
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+  readonly writeAudit: AuditWriter
+  readonly onCredentialsChanged: (account: string) => void
+  /** Called after each stored change of an order, for emails. Must not throw. */
+  readonly onChanged: (order: Order, steps: readonly OrderStep[]) => void
+}
+
+/** Reasons that a later decision may find gone; others need a person. */
+const passingProblems: readonly Order['problem'][] = ['account_deleted', 'never_begins', 'credit_used']
+
+const auditEvents: Partial<Record<OrderStepKind, AuditEvent>> = {
+  created: 'order_created',
+  paid: 'order_paid',
+  payment_corrected: 'order_paid',
+  granted: 'order_granted',
+  not_granted: 'order_not_granted',
+  refund_started: 'order_refund_started',
+  refunded: 'order_refunded',
+  refunded_at_provider: 'order_refunded',
+  refund_failed: 'order_refund_failed',
+  disputed: 'order_disputed',
+  dispute_won: 'order_disputed',
+  dispute_lost: 'order_disputed',
+  renewal_cancelled: 'order_renewal_cancelled',
+  expired: 'order_closed',
+  cancelled: 'order_closed',
+}
+
+export class OrderChanges {
+  readonly #deps: OrderChangeDeps
+
+  constructor(deps: OrderChangeDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Changes an order as `decide` says, and grants it where its money was seen. `decide` may run again; null changes nothing. Returns the order
+   * as it is afterwards; undefined where there is none.
+   */
+  async apply(
+    id: string,
+    by: OrderActor,
+    decide: (order: Order) => (Transition & { readonly takesBack?: boolean }) | null,
+  ): Promise<Order | undefined> {
+    const { store, clock } = this.#deps
+    const now = clock.now()
+    const context = await this.#readContext(id, now)
+    let written: OrderChange | null = null
+    const result = await store.orders.change(id, (order, entitlement) => {
+      written = this.#complete(order, entitlement, decide(order), context, by)
+      return written
+    })
+    if (result === undefined) return undefined
+    if (result === 'payment_of_another_order') return this.#refusePayment(id, by, now)
+    if (result.isChanged && written !== null) await this.#follow(written)
+    return result.order
+  }
+
+  /** Reports steps that were stored. */
+  async report(order: Order, steps: readonly OrderStep[]): Promise<void> {
+    this.#deps.onChanged(order, steps)
+    for (const { kind, by, facts } of steps) {
+      const event = auditEvents[kind]
+      if (event !== undefined)
+        await this.#deps.writeAudit(event, order.account, null, {
+          by,
+          order: order.id,
+          number: order.number,
+          step: kind,
+          ...facts,
+        })
+    }
+  }
+
+  async #readContext(id: string, now: number): Promise<GrantContext> {
+    const { store, subscriptions, calendar, ids } = this.#deps
+    const order = await store.orders.find(id)
+    const former = order?.formerSubscription == null ? undefined : await store.subscriptions.find(order.formerSubscription)
+    const paidBy = former === undefined ? undefined : await store.orders.findBySubscription(former.id)
+    return {
+      subscriptions,
+      calendar,
+      now,
+      newSubscription: ids.next('sub_', now),
+      former:
+        former === undefined
+          ? null
+          : { subscription: former, interval: paidBy?.item.kind === 'plan' ? paidBy.item.interval : 'month' },
+    }
+  }
+
+  #complete(
+    before: Order,
+    entitlement: Entitlement | undefined,
+    transition: (Transition & { readonly takesBack?: boolean }) | null,
+    context: GrantContext,
+    by: OrderActor,
+  ): OrderChange | null {
+    if (transition === null) return null
+    const { order, steps, takesBack = false } = transition
+    if (takesBack) {
+      const ended = decideTakeBack(order, entitlement, context)
+      return { order, steps, ...(ended === undefined ? {} : { entitlement: ended }) }
+    }
+    if (order.state !== 'paid') return { order, steps }
+    if (order.problem !== null && !passingProblems.includes(order.problem))
+      return withProblemStep(before, order, steps, context.now, by)
+    const grant = decideGrant(order, entitlement, context)
+    if (grant.kind === 'problem')
+      return withProblemStep(before, recordProblem(order, grant.problem, context.now), steps, context.now, by)
+    const granted =
+      grant.kind === 'plan' ? { subscription: grant.subscription, pack: null } : { subscription: null, pack: grant.claim.id }
+    const done = recordGrant(order, granted, context.now, by)
+    const effect = grant.kind === 'plan' ? { entitlement: grant.entitlement } : { claim: grant.claim }
+    return { order: done.order, steps: [...steps, ...done.steps], ...effect }
+  }
+
+  /** The money of this answer belongs to another order, so this one stays unpaid. */
+  async #refusePayment(id: string, by: OrderActor, now: number): Promise<Order | undefined> {
+    const { store } = this.#deps
+    let written: OrderChange | null = null
+    const result = await store.orders.change(id, (order) => {
+      written = withProblemStep(order, recordProblem(order, 'payment_of_another_order', now), [], now, by)
+      return written
+    })
+    if (result === undefined || result === 'payment_of_another_order') return store.orders.find(id)
+    if (written !== null) await this.#follow(written)
+    return result.order
+  }
+
+  async #follow({ order, steps, entitlement, claim }: OrderChange): Promise<void> {
+    const { boosts, onCredentialsChanged } = this.#deps
+    if (entitlement !== undefined) onCredentialsChanged(order.account)
+    // The claim is stored: where this delivery fails, the sweep of boosts makes it.
+    if (claim !== undefined) await boosts.deliver(claim).catch(() => undefined)
+    await this.report(order, steps)
+  }
+}
+
+function withProblemStep(before: Order, order: Order, steps: readonly OrderStep[], at: number, by: OrderActor): OrderChange {
+  if (order.problem === null || order.problem === before.problem) return { order, steps }
+  const facts = {
+    problem: order.problem,
+    due: formatMoney(order.due),
+    ...(order.paid === null ? {} : { paid: formatMoney(order.paid) }),
+  }
+  return { order, steps: [...steps, { at, kind: 'not_granted', by, facts }] }
+}

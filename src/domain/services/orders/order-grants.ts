@@ -1,0 +1,106 @@
+/** What an order gives once its money was seen, and what a refund takes. Decided in the transaction that writes the order. */
+import type { BoostClaim } from '../../billing/boost.ts'
+import { noEndAt, toPurchasedPackId } from '../../billing/order.ts'
+import type { Order, OrderProblem } from '../../billing/order.ts'
+import type { Interval } from '../../billing/payment-provider.ts'
+import type { Calendar } from '../../billing/period.ts'
+import { createPurchased, extendEnd, toSpan } from '../../billing/purchase-quote.ts'
+import { canBegin } from '../../billing/subscription-queue.ts'
+import type { Entitlement, EntitlementChange, Subscription } from '../../billing/subscription.ts'
+import { isRunning } from '../../billing/subscription.ts'
+import type { SubscriptionService } from '../subscription-service.ts'
+
+const dayMs = 86_400_000
+
+export interface GrantContext {
+  readonly subscriptions: SubscriptionService
+  readonly calendar: Pick<Calendar, 'addSpan'>
+  readonly now: number
+  /** The id of a new subscription. */
+  readonly newSubscription: string
+  /** `order.formerSubscription` as it was read before the transaction, with the interval that was paid for it. */
+  readonly former: { readonly subscription: Subscription; readonly interval: Interval } | null
+}
+
+export type Grant =
+  | { readonly kind: 'plan'; readonly subscription: string; readonly entitlement: EntitlementChange }
+  | { readonly kind: 'pack'; readonly claim: BoostClaim }
+  | { readonly kind: 'problem'; readonly problem: OrderProblem }
+
+export function decideGrant(order: Order, entitlement: Entitlement | undefined, context: GrantContext): Grant {
+  if (entitlement === undefined || entitlement.isDeleted) return { kind: 'problem', problem: 'account_deleted' }
+  if (order.item.kind === 'pack') return { kind: 'pack', claim: toClaim(order, order.item, context.now) }
+  const { subscriptions, now, newSubscription } = context
+  const queue = subscriptions.toQueue(entitlement)
+  const { terms, interval } = order.item
+  const former = queue.subscriptions.find(({ id }) => id === order.formerSubscription)
+  const arrange = (changed: readonly Subscription[], subscription: string): Grant => ({
+    kind: 'plan',
+    subscription,
+    entitlement: subscriptions.arrange(entitlement, { ...queue, subscriptions: changed }, now, { endsDue: false }),
+  })
+
+  if (former !== undefined && order.providerSubscription !== null && isRunning(former) && former.endsAt !== null) {
+    const endsAt = computeContinuedEnd(order, { ...former, endsAt: former.endsAt }, context)
+    const continued: Subscription = {
+      ...former,
+      terms,
+      nextTerms: null,
+      order: order.id,
+      renewal: 'provider',
+      state: 'active',
+      endsAt,
+    }
+    return arrange(
+      queue.subscriptions.map((each) => (each === former ? continued : each)),
+      former.id,
+    )
+  }
+
+  if (!canBegin(terms.plan, queue.basePlan, subscriptions.rules)) return { kind: 'problem', problem: 'never_begins' }
+  if (order.credit > 0 && former === undefined && !hasExpired(context.former?.subscription))
+    return { kind: 'problem', problem: 'credit_used' }
+  const renewal = order.renews ? ('provider' as const) : ('manual' as const)
+  const added = createPurchased({ id: newSubscription, account: order.account, terms, interval, order: order.id, renewal, now })
+  const kept = queue.subscriptions.map((each): Subscription =>
+    each === former && order.event === 'upgrade' ? { ...each, state: 'ended', endedAt: now } : each,
+  )
+  return arrange([...kept, added], newSubscription)
+}
+
+/** A renewal adds an interval; a change of the interval begins a new one now; any other change keeps the end. */
+function computeContinuedEnd(
+  { event, item }: Order,
+  former: Subscription & { readonly endsAt: number },
+  { calendar, now, former: stored }: GrantContext,
+): number {
+  if (item.kind !== 'plan') return former.endsAt
+  if (event === 'renewal') return extendEnd(former, item.interval, calendar)
+  return stored?.interval === item.interval ? former.endsAt : calendar.addSpan(now, toSpan(item.interval))
+}
+
+/** At its own end, so that no other order has used its unused days. */
+function hasExpired(subscription: Subscription | undefined): boolean {
+  return subscription?.state === 'ended' && subscription.endedAt !== null && subscription.endedAt === subscription.endsAt
+}
+
+function toClaim(order: Order, item: Extract<Order['item'], { kind: 'pack' }>, at: number): BoostClaim {
+  const { pool, credits, days } = item
+  const expiresAt = days === null ? noEndAt : at + days * dayMs
+  return { id: toPurchasedPackId(order.id), account: order.account, kind: 'grant', pool, credits, at, expiresAt }
+}
+
+/** Ends the subscription that an order gave; undefined where nothing is to be ended. */
+export function decideTakeBack(
+  order: Order,
+  entitlement: Entitlement | undefined,
+  { subscriptions, now }: Pick<GrantContext, 'subscriptions' | 'now'>,
+): EntitlementChange | undefined {
+  if (entitlement === undefined || entitlement.isDeleted || order.subscription === null) return undefined
+  const queue = subscriptions.toQueue(entitlement)
+  if (!queue.subscriptions.some(({ id }) => id === order.subscription)) return undefined
+  const changed = queue.subscriptions.map((each): Subscription =>
+    each.id === order.subscription ? { ...each, state: 'ended', endedAt: now } : each,
+  )
+  return subscriptions.arrange(entitlement, { ...queue, subscriptions: changed }, now, { endsDue: false })
+}

@@ -248,6 +248,18 @@ export interface AdjustOrder {
   readonly limits: PoolLimits
 }
 
+/** Takes credits of one pack that are neither spent nor held, all of them or none, or gives them back. A link of the account's chain. */
+export interface ChangePackOrder {
+  /** The same id twice is one change. */
+  readonly id: string
+  readonly account: string
+  readonly pack: string
+  /** Below zero they are taken. At most what was taken before can be given back. */
+  readonly credits: number
+  readonly reason: string
+  readonly at: number
+}
+
 /** One plan pool of an account in the current period. `used` counts settled credits. */
 export interface PoolBalance {
   readonly pool: Pool
@@ -332,6 +344,8 @@ export interface Ledger {
   grant(order: GrantOrder): Promise<Pack>
   /** Adds or takes credits. Returns the pack with the added credits, which is empty where credits were taken. Durable. */
   adjust(order: AdjustOrder): Promise<Pack>
+  /** False where too little of the pack is left, or there is none; then nothing changed. Durable. */
+  changePack(order: ChangePackOrder): Promise<boolean>
   /** Opens a new account's balances with the usage of its person; periods that are already open stay unchanged. Durable. */
   openWithUsage(order: OpenWithUsageOrder): Promise<void>
   /**
@@ -342,6 +356,8 @@ export interface Ledger {
   /** Settlements in the journals of all processes that the ledger does not have yet. The running server or the next start writes them. */
   countPendingSettlements(): Promise<number>
   balance(query: BalanceQuery): Promise<Balance>
+  /** Undefined where there is none, or none any more. */
+  findPack(account: string, id: string): Promise<Pack | undefined>
   turns(query: TurnQuery): Promise<readonly Turn[]>
   /**
    * Deletes ended turns older than `before`, with everything else that their accounts no longer need to add up, examining only the oldest

@@ -37,7 +37,7 @@ export function recordOpened(
     url,
     instructions,
     sentAt: now,
-    checks: 0,
+    checks: 1,
     failure: null,
     nextCheckAt: computeNextCheck({ checks: 0 }, now),
     ...(url === null && instructions !== null ? { expiresAt: order.createdAt + transferLifetimeMs } : null),
@@ -148,8 +148,10 @@ export function recordGrant(
   by: OrderActor,
 ): Transition {
   const facts: OrderStep['facts'] = granted.pack === null ? { subscription: granted.subscription ?? '' } : { pack: granted.pack }
+  // Its renewals are asked for.
+  const nextCheckAt = order.providerSubscription === null ? null : computeNextCheck({ checks: 4 }, now)
   return {
-    order: { ...order, ...granted, state: 'granted', problem: null, grantedAt: now, nextCheckAt: null },
+    order: { ...order, ...granted, state: 'granted', problem: null, grantedAt: now, nextCheckAt },
     steps: [{ at: now, kind: 'granted', by, facts }],
   }
 }
@@ -178,7 +180,7 @@ export function recordAfterPayment(
   }
   if (order.state === 'disputed' && (facts.dispute === 'won' || facts.dispute === 'none'))
     return {
-      order: { ...checked, state: 'granted', nextCheckAt: null },
+      order: { ...checked, state: 'granted', refund: null, nextCheckAt: order.providerSubscription === null ? null : now },
       steps: [{ at: now, kind: 'dispute_won', by, facts: {} }],
       takesBack: false,
     }
@@ -190,6 +192,7 @@ export function recordAfterPayment(
     const money = formatMoney({ amount: facts.refunded - order.refunded, currency: order.paid?.currency ?? order.due.currency })
     return { order: refunded, steps: [{ at: now, kind: 'refunded_at_provider', by, facts: { money } }], takesBack: isWhole }
   }
-  const nextCheckAt = order.state === 'disputed' ? computeNextCheck({ checks: 5 }, now) : order.nextCheckAt
+  const isFollowed = order.state !== 'granted' || order.providerSubscription !== null
+  const nextCheckAt = isFollowed ? computeNextCheck({ checks: 5 }, now) : null
   return { order: { ...checked, nextCheckAt }, steps: [], takesBack: false }
 }

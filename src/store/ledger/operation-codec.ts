@@ -68,6 +68,7 @@ export type EncodedAccountOperation =
       periods: AdjustOperation['periods'],
       limits: AdjustOperation['limits'],
     ]
+  | readonly [kind: 'changePack', id: string, account: string, pack: string, credits: number, reason: string, at: number]
   | readonly [
       kind: 'openWithUsage',
       account: string,
@@ -168,6 +169,10 @@ export function encodeOperation(operation: LedgerOperation): EncodedOperation {
       const { id, account, pool, credits, reason, at, expiresAt, periods, limits } = operation
       return ['adjust', id, account, pool, credits, reason, at, expiresAt, periods, limits]
     }
+    case 'changePack': {
+      const { id, account, pack, credits, reason, at } = operation
+      return ['changePack', id, account, pack, credits, reason, at]
+    }
     case 'openWithUsage': {
       const { account, pool, at, periods } = operation
       const { day, week, month } = periods
@@ -224,6 +229,10 @@ export function decodeOperation(encoded: EncodedOperation): LedgerOperation {
     case 'adjust': {
       const [kind, id, account, pool, credits, reason, at, expiresAt, periods, limits] = encoded
       return { kind, id, account, pool, credits, reason, at, expiresAt, periods, limits }
+    }
+    case 'changePack': {
+      const [kind, id, account, pack, credits, reason, at] = encoded
+      return { kind, id, account, pack, credits, reason, at }
     }
     case 'openWithUsage': {
       const [kind, account, pool, at, ...periods] = encoded

@@ -57,6 +57,17 @@ export interface AdjustOperation {
   readonly limits: Readonly<Record<Window, number>>
 }
 
+/** Takes credits of one pack, or gives them back. */
+export interface ChangePackOperation {
+  readonly kind: 'changePack'
+  readonly id: string
+  readonly account: string
+  readonly pack: string
+  readonly credits: number
+  readonly reason: string
+  readonly at: number
+}
+
 /** Opens the current periods of a new account with the usage that its owner's earlier account left. */
 export interface OpenWithUsageOperation {
   readonly kind: 'openWithUsage'
@@ -75,7 +86,13 @@ export interface UsedPeriod {
 export type EndingOperation = SettleOperation | RefundOperation
 
 /** Concerns one account and depends on that account's rows alone. */
-export type AccountOperation = ReserveOperation | EndingOperation | GrantOperation | AdjustOperation | OpenWithUsageOperation
+export type AccountOperation =
+  | ReserveOperation
+  | EndingOperation
+  | GrantOperation
+  | AdjustOperation
+  | ChangePackOperation
+  | OpenWithUsageOperation
 
 /** Ends overdue holds, and those of dead processes. */
 export interface ExpireOperation {

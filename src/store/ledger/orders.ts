@@ -1,6 +1,7 @@
 /** Turns the ledger port's orders into operations, and their results into the port's answers. */
 import type {
   AdjustOrder,
+  ChangePackOrder,
   Ending,
   GrantOrder,
   IdempotencyKey,
@@ -12,7 +13,14 @@ import type {
 } from '../../domain/billing/ledger.ts'
 import { toPartKey, unknownCredential } from '../../domain/billing/ledger.ts'
 import { windows } from '../../domain/billing/plan.ts'
-import type { AdjustOperation, EndingOperation, GrantOperation, OpenWithUsageOperation, ReserveOperation } from './operations.ts'
+import type {
+  AdjustOperation,
+  ChangePackOperation,
+  EndingOperation,
+  GrantOperation,
+  OpenWithUsageOperation,
+  ReserveOperation,
+} from './operations.ts'
 import { zeroUsage } from './turn-columns.ts'
 
 /** How a turn ends. The settlement journal stores it under these names, so that a later version can read it. */
@@ -118,6 +126,13 @@ export function toAdjustOperation({
   assertAmount('credits', Math.abs(credits))
   if (credits === 0) throw new RangeError('credits must not be 0')
   return { kind: 'adjust', id, account, pool, credits, reason, at, expiresAt, periods, limits }
+}
+
+/** @throws RangeError as `toReserveOperation`; zero changes nothing */
+export function toChangePackOperation({ id, account, pack, credits, reason, at }: ChangePackOrder): ChangePackOperation {
+  assertAmount('credits', Math.abs(credits))
+  if (credits === 0) throw new RangeError('credits must not be 0')
+  return { kind: 'changePack', id, account, pack, credits, reason, at }
 }
 
 /** @throws RangeError as `toReserveOperation` */

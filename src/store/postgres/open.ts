@@ -10,7 +10,7 @@ import type { Database } from '../database.ts'
 import { isUpToDate, migrate } from '../migrations/migrate.ts'
 import type { Migration } from '../migrations/migration.ts'
 import { migrations as currentMigrations } from '../migrations/migrations.ts'
-import { readBalance } from '../repositories/billing/balance.ts'
+import { findPack, readBalance } from '../repositories/billing/balance.ts'
 import { listTurns, selectTurnsByIndex } from '../repositories/billing/turns.ts'
 import { createRepositories } from '../repositories/repositories.ts'
 import { createSharedCredentialChanges } from './cluster/credential-changes.ts'
@@ -64,7 +64,7 @@ export interface LedgerDeps {
 }
 
 /** The ledger without its reads. Closing it first completes the operations submitted before. */
-export interface WritableLedger extends Omit<Ledger, 'balance' | 'turns'> {
+export interface WritableLedger extends Omit<Ledger, 'balance' | 'findPack' | 'turns'> {
   close(flushTimeoutMs: number): Promise<void>
 }
 
@@ -207,6 +207,7 @@ function createStore(
     ledger: {
       ...ledger,
       balance: (query) => readBalance(database, query),
+      findPack: (account, id) => findPack(database, account, id),
       turns: (query) => listTurns(database.read, query, selectTurnsByIndex),
     },
     database,

@@ -2,7 +2,7 @@
 import type { Ending, Ledger, Reservation } from '../../domain/billing/ledger.ts'
 import { diskFullRetrySeconds } from '../database.ts'
 import type { Database } from '../database.ts'
-import { readBalance } from '../repositories/billing/balance.ts'
+import { findPack, readBalance } from '../repositories/billing/balance.ts'
 import { hasPrunableRows, isShortQuery, listTurns } from '../repositories/billing/turns.ts'
 import { GatewayError } from '../../errors.ts'
 import { expectResult } from '../ledger/operations.ts'
@@ -13,6 +13,7 @@ import {
   toEndingOperation,
   toExpectedEnding,
   toAdjustOperation,
+  toChangePackOperation,
   toGrantOperation,
   toOpenWithUsageOperation,
   toReserveOperation,
@@ -69,6 +70,9 @@ export function createSqliteLedger(
       return expectResult(await writer.apply(toAdjustOperation(order), true), 'pack').pack
     },
 
+    async changePack(order) {
+      return expectResult(await writer.apply(toChangePackOperation(order), true), 'count').count > 0
+    },
     async openWithUsage(order) {
       await writer.apply(toOpenWithUsageOperation(order), true)
     },
@@ -91,6 +95,7 @@ export function createSqliteLedger(
     },
 
     balance: (query) => readBalance(database, query),
+    findPack: (account, id) => findPack(database, account, id),
     turns: (query) =>
       isShortQuery(query) ? listTurns(database.read, query) : reportFaults(runReadTask('turns', { file, query })),
     async pruneTurns(before, limit, signal) {

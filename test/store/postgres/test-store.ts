@@ -17,6 +17,7 @@ export function createNoLedger(): WritableLedger {
     refund: refuse,
     grant: refuse,
     adjust: refuse,
+    changePack: refuse,
     openWithUsage: refuse,
     expire: refuse,
     countPendingSettlements: refuse,

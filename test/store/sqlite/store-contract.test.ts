@@ -6,6 +6,7 @@ import type { Store } from '../../../src/domain/store.ts'
 import { testStoreContract } from '../contract/store-contract.ts'
 import { testRepositoryContract } from '../contract/repository-contract.ts'
 import { testAdjustmentContract } from '../contract/adjustment-contract.ts'
+import { testOrderContract } from '../contract/order-contract.ts'
 import { testRedeemCodeContract } from '../contract/redeem-code-contract.ts'
 import { testSubscriptionContract } from '../contract/subscription-contract.ts'
 import { createTemporaryFolder, openStoreAt } from './support.ts'
@@ -17,3 +18,4 @@ testAdjustmentContract(t, openEmpty)
 testRepositoryContract(t, async (t) => [await openEmpty(t)])
 testSubscriptionContract(t, async (t) => [await openEmpty(t)])
 testRedeemCodeContract(t, async (t) => [await openEmpty(t)])
+testOrderContract(t, openEmpty)

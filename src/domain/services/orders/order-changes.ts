@@ -110,7 +110,11 @@ export class OrderChanges {
       former:
         former === undefined
           ? null
-          : { subscription: former, interval: paidBy?.item.kind === 'plan' ? paidBy.item.interval : 'month' },
+          : {
+              subscription: former,
+              interval: paidBy?.item.kind === 'plan' ? paidBy.item.interval : 'month',
+              providerSubscription: paidBy?.providerSubscription ?? null,
+            },
     }
   }
 

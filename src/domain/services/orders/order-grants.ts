@@ -18,8 +18,12 @@ export interface GrantContext {
   readonly now: number
   /** The id of a new subscription. */
   readonly newSubscription: string
-  /** `order.formerSubscription` as it was read before the transaction, with the interval that was paid for it. */
-  readonly former: { readonly subscription: Subscription; readonly interval: Interval } | null
+  /** `order.formerSubscription` as it was read before the transaction, with what its newest order says. */
+  readonly former: {
+    readonly subscription: Subscription
+    readonly interval: Interval
+    readonly providerSubscription: string | null
+  } | null
 }
 
 export type Grant =
@@ -40,7 +44,8 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
     entitlement: subscriptions.arrange(entitlement, { ...queue, subscriptions: changed }, now, { endsDue: false }),
   })
 
-  if (former !== undefined && order.providerSubscription !== null && isRunning(former) && former.endsAt !== null) {
+  const isContinued = order.providerSubscription !== null && order.providerSubscription === context.former?.providerSubscription
+  if (former !== undefined && isContinued && isRunning(former) && former.endsAt !== null) {
     const endsAt = computeContinuedEnd(order, { ...former, endsAt: former.endsAt }, context)
     const continued: Subscription = {
       ...former,

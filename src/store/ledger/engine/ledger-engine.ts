@@ -5,10 +5,12 @@
  */
 import { windows } from '../../../domain/billing/plan.ts'
 import { allocateSettlement } from './allocation.ts'
+import type { Allocation } from './allocation.ts'
 import { ChainWriter } from './chain-writer.ts'
 import type {
   AccountOperation,
   AdjustOperation,
+  ChangePackOperation,
   AccountResult,
   CountResult,
   GrantOperation,
@@ -43,6 +45,8 @@ export class LedgerEngine {
         return this.#grantPack(operation)
       case 'adjust':
         return this.#adjust(operation)
+      case 'changePack':
+        return this.#changePack(operation)
       case 'openWithUsage':
         return this.#openWithUsage(operation)
     }
@@ -98,6 +102,27 @@ export class LedgerEngine {
     for (const [other, share] of fromPacks) this.#storage.applyPackDelta(account, other, 0, share)
     if (!balance.isValid(pool)) throw new Error(`the balance of ${account} would be overdrawn`)
     return this.#findPack(account, id)
+  }
+
+  /**
+   * A correction of one pack, so a chain that has one can be replayed by a version without this operation. The pack of its id, without credits,
+   * marks it as made.
+   */
+  #changePack({ id, account, pack, credits, reason, at }: ChangePackOperation): CountResult {
+    const changed = this.#storage.findPack(account, pack)
+    if (changed === undefined) return { kind: 'count', count: 0 }
+    const { pool, granted, reserved, settled, expires_at: expiresAt } = changed
+    const isMade = this.#storage.findPack(account, id) !== undefined
+    if (isMade) return { kind: 'count', count: 1 }
+    const isPossible = credits < 0 ? granted - reserved - settled >= -credits : settled >= credits
+    if (!isPossible) return { kind: 'count', count: 0 }
+    const mark = { id, account, kind: 'grant' as const, pool, granted: 0, reserved: 0, settled: 0 }
+    this.#storage.insertPack({ ...mark, expires_at: expiresAt, created_at: at })
+    const changes: readonly Allocation[] = [[pack, -credits]]
+    const detail = [id, 'grant', pool, Math.min(0, credits), expiresAt, reason, 0, [], [], changes]
+    this.#chain.append(this.#storage.getBalance(account), 'adjust', at, detail)
+    this.#storage.applyPackDelta(account, pack, 0, -credits)
+    return { kind: 'count', count: 1 }
   }
 
   #openWithUsage({ account, pool, at, periods }: OpenWithUsageOperation): CountResult {

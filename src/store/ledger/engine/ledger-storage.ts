@@ -69,6 +69,8 @@ export interface LedgerStorage {
   applyPackDelta(account: string, id: string, reserved: number, settled: number): void
   /** Returns false without a change if a pack with this id exists. */
   insertPack(pack: PackTable): boolean
+  /** Undefined where the account has no such pack. */
+  findPack(account: string, id: string): PackTable | undefined
   /** @throws if there is no such pack */
   getPack(account: string, id: string): PackTable
 }

@@ -283,7 +283,10 @@ export class Batch {
   async #readColdRows(unread: readonly AccountOperations[]): Promise<void> {
     const accounts = unread.map(([account]) => account)
     const named = unread.flatMap(([, operations]) =>
-      operations.flatMap(({ op }) => (op.kind === 'grant' || op.kind === 'adjust' ? [op.id] : [])),
+      operations.flatMap(({ op }) => {
+        if (op.kind === 'changePack') return [op.id, op.pack]
+        return op.kind === 'grant' || op.kind === 'adjust' ? [op.id] : []
+      }),
     )
     const [buckets = emptyResult, packs = emptyResult] = await this.#sendAll(
       sql.readBuckets(accounts.map((account) => [account])),

@@ -6,6 +6,7 @@ import {
   toEnding,
   toEndingOperation,
   toAdjustOperation,
+  toChangePackOperation,
   toGrantOperation,
   toOpenWithUsageOperation,
   toReserveOperation,
@@ -16,7 +17,7 @@ import { formatDuration } from '../../../system/duration.ts'
 import { isClockTrusted } from '../cluster/node-lease.ts'
 import type { NodeLease } from '../cluster/node-lease.ts'
 
-type QueuedLedger = Omit<Ledger, 'balance' | 'turns' | 'report' | 'verify' | 'pruneTurns'>
+type QueuedLedger = Omit<Ledger, 'balance' | 'findPack' | 'turns' | 'report' | 'verify' | 'pruneTurns'>
 
 export function createLedger(queue: LedgerQueueHandle, nodeLease: NodeLease): QueuedLedger {
   let releasedHolds = 0
@@ -43,6 +44,9 @@ export function createLedger(queue: LedgerQueueHandle, nodeLease: NodeLease): Qu
     },
     async adjust(order) {
       return expectResult(await queue.submit(toAdjustOperation(order)), 'pack').pack
+    },
+    async changePack(order) {
+      return expectResult(await queue.submit(toChangePackOperation(order)), 'count').count > 0
     },
     async openWithUsage(order) {
       await queue.submit(toOpenWithUsageOperation(order))

@@ -297,6 +297,11 @@ export class UnitOfWork implements LedgerStorage {
     return true
   }
 
+  findPack(account: string, id: string): PackTable | undefined {
+    const pack = this.#getAccount(account).packs.get(id)
+    return pack?.account === account ? pack : undefined
+  }
+
   getPack(account: string, id: string): PackTable {
     const pack = this.#getAccount(account).packs.get(id)
     if (pack === undefined) throw new Error(`pack ${id} is missing`)

@@ -63,6 +63,11 @@ export async function readBalance(
   return { pools: balances, packs: packs.map(toPack) }
 }
 
+export async function findPack({ read }: Database, account: string, id: string): Promise<Pack | undefined> {
+  const row = await read.selectFrom('pack').selectAll().where('id', '=', id).where('account', '=', account).executeTakeFirst()
+  return row && toPack(row)
+}
+
 function toPack(row: PackTable): Pack {
   return {
     id: row.id,

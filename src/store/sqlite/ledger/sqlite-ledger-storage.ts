@@ -145,6 +145,11 @@ export class SqliteLedgerStorage implements LedgerStorage {
     return this.#sql.insertPack.run(id, account, kind, pool, granted, expiresAt, at).changes > 0
   }
 
+  findPack(account: string, id: string): PackTable | undefined {
+    const pack = this.#sql.pack.get(id)
+    return pack?.account === account ? pack : undefined
+  }
+
   getPack(_account: string, id: string): PackTable {
     const pack = this.#sql.pack.get(id)
     if (pack === undefined) throw new Error(`pack ${id} is missing`)

@@ -1,0 +1,238 @@
+/** What an account can buy, what an order would do and cost, and the new order. */
+import { formatMoney, toMoney } from '../../billing/money.ts'
+import type { Money } from '../../billing/money.ts'
+import type { Order, OrderDraft, OrderStep } from '../../billing/order.ts'
+import { noEndAt } from '../../billing/order.ts'
+import { checkoutLifetimeMs } from '../../billing/order-rules.ts'
+import type { Interval, PaymentProvider } from '../../billing/payment-provider.ts'
+import { PaymentProviderError } from '../../billing/payment-provider.ts'
+import type { Calendar } from '../../billing/period.ts'
+import type { Plan, Plans } from '../../billing/plan.ts'
+import { quotePlan, toSpan } from '../../billing/purchase-quote.ts'
+import type { Entitlement } from '../../billing/subscription.ts'
+import { isRunning } from '../../billing/subscription.ts'
+import { comparePlans } from '../../billing/terms.ts'
+import type { PlanTerms } from '../../billing/terms.ts'
+import type { Account } from '../../identity/account.ts'
+import type { Store } from '../../store.ts'
+import type { SubscriptionService } from '../subscription-service.ts'
+import type { Offer, OrderRefusal, OrderRefused, OrderRequest, PackOffer, Quote, QuoteAnswer } from './order-answers.ts'
+
+export interface CheckoutDeps {
+  readonly store: Pick<Store, 'orders' | 'subscriptions'>
+  readonly subscriptions: SubscriptionService
+  readonly providers: ReadonlyMap<string, PaymentProvider>
+  readonly plans: Plans['plans']
+  readonly defaultPlan: string
+  readonly packs: readonly PackOffer[]
+  readonly calendar: Pick<Calendar, 'addSpan'>
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+}
+
+const dayMs = 86_400_000
+const intervals = ['month', 'year'] as const
+/** Orders of an account that are not paid. */
+const maxOpenOrders = 5
+
+const refuse = (reason: OrderRefusal): OrderRefused => ({ kind: 'refused', reason })
+
+export class OrderCheckout {
+  readonly #deps: CheckoutDeps
+
+  constructor(deps: CheckoutDeps) {
+    this.#deps = deps
+  }
+
+  async listOffers(account: Account): Promise<readonly Offer[]> {
+    const { plans, defaultPlan, packs, providers, store } = this.#deps
+    if (providers.size === 0) return []
+    const entitlement = await store.subscriptions.findEntitlement(account.id)
+    if (entitlement === undefined) return []
+    const offers: Offer[] = []
+    for (const plan of Object.values(plans))
+      for (const interval of intervals) {
+        const prices = plan.id === defaultPlan ? [] : listPrices(plan, interval)
+        const [price] = prices
+        if (price === undefined) continue
+        const answer = await this.#quotePlan(entitlement, plan, interval, price, null)
+        offers.push({
+          item: { kind: 'plan', plan, interval },
+          prices,
+          event: answer.kind === 'good' ? answer.quote.event : 'first',
+          refusal: answer.kind === 'good' ? null : answer.reason,
+        })
+      }
+    for (const pack of packs) offers.push({ item: { kind: 'pack', pack }, prices: pack.prices, event: 'pack', refusal: null })
+    return offers
+  }
+
+  async quote(account: Account, { item, currency, provider }: OrderRequest): Promise<QuoteAnswer> {
+    const { plans, defaultPlan, packs, store, providers, clock } = this.#deps
+    if (providers.size === 0) return refuse('nothing_sold')
+    const chosen = provider === undefined ? providers.values().next().value : providers.get(provider)
+    if (chosen === undefined) return refuse('unknown_provider')
+    if (item.kind === 'pack') {
+      const pack = packs.find(({ id }) => id === item.pack)
+      if (pack === undefined) return refuse('unknown_item')
+      const price = pack.prices.find((each) => each.currency === currency.toUpperCase())
+      if (price === undefined || price.amount === 0) return refuse('unknown_price')
+      return { kind: 'good', quote: toPackQuote(pack, price, chosen.name, clock.now()) }
+    }
+    const plan = Object.hasOwn(plans, item.plan) ? plans[item.plan] : undefined
+    if (plan === undefined || plan.id === defaultPlan) return refuse('unknown_item')
+    const price = listPrices(plan, item.interval).find((each) => each.currency === currency.toUpperCase())
+    if (price === undefined) return refuse('unknown_price')
+    const entitlement = await store.subscriptions.findEntitlement(account.id)
+    if (entitlement === undefined || entitlement.isDeleted) return refuse('unknown_item')
+    return this.#quotePlan(entitlement, plan, item.interval, price, chosen)
+  }
+
+  /** Without a provider, the price of an upgrade at the provider is not asked for. */
+  async #quotePlan(
+    entitlement: Entitlement,
+    plan: Plan,
+    interval: Interval,
+    price: Money,
+    provider: PaymentProvider | null,
+  ): Promise<QuoteAnswer> {
+    const { store, subscriptions, clock, calendar } = this.#deps
+    const now = clock.now()
+    const queue = subscriptions.toQueue(entitlement)
+    const running = queue.subscriptions.find(isRunning)
+    const runningOrder = running === undefined ? null : ((await store.orders.findBySubscription(running.id)) ?? null)
+    // What is stored at the order may be a version that exists already.
+    const terms: PlanTerms = { id: `${plan.id}@0`, version: 0, plan }
+    const planned = quotePlan({ terms, interval, price, queue, runningOrder, now }, subscriptions.rules)
+    if (planned === null) return refuse('never_begins')
+    const base = { item: { kind: 'plan' as const, terms, interval }, price, provider: provider?.name ?? '' }
+
+    if (running?.renewal === 'provider' && running.state !== 'cancelled') {
+      const reference = runningOrder?.providerSubscription ?? null
+      const isHigher = comparePlans(plan, running.terms.plan) > 0 && running.state === 'active'
+      if (reference === null || !isHigher) return refuse('renews_itself')
+      if (provider === null)
+        return { kind: 'good', quote: { ...base, ...planned, due: price, renews: true, providerSubscription: reference } }
+      if (provider.name !== runningOrder?.provider || provider.subscriptions === undefined) return refuse('renews_itself')
+      const isSameInterval = runningOrder.item.kind === 'plan' && runningOrder.item.interval === interval
+      let due: Money
+      try {
+        due = await provider.subscriptions.previewChange(reference, { title: plan.name, money: price, interval })
+      } catch (error) {
+        if (error instanceof PaymentProviderError) return refuse('unavailable')
+        throw error
+      }
+      return {
+        kind: 'good',
+        quote: {
+          ...base,
+          event: 'upgrade',
+          credit: Math.max(0, price.amount - due.amount),
+          creditedDays: planned.creditedDays,
+          formerSubscription: running.id,
+          due,
+          startsAt: now,
+          endsAt: isSameInterval ? running.endsAt : calendar.addSpan(now, toSpan(interval)),
+          isWaiting: false,
+          interrupts: running.terms.plan.name,
+          renews: true,
+          providerSubscription: reference,
+        },
+      }
+    }
+    const due = { amount: price.amount - planned.credit, currency: price.currency }
+    if (due.amount <= 0) return refuse('nothing_to_pay')
+    // One that waits would be charged again before it begins.
+    const renews = provider?.subscriptions !== undefined && !planned.isWaiting
+    return { kind: 'good', quote: { ...base, ...planned, due, renews, providerSubscription: null } }
+  }
+
+  /** Stores the order of a quote; the stored one where the request was made before. Null: too many orders are open. */
+  async store(
+    account: Account,
+    { requestId, language }: OrderRequest,
+    quote: Quote,
+  ): Promise<{ readonly order: Order; readonly isNew: boolean; readonly steps: readonly OrderStep[] } | null> {
+    const { store, clock, ids } = this.#deps
+    const now = clock.now()
+    const item =
+      quote.item.kind === 'plan'
+        ? { ...quote.item, terms: await store.subscriptions.ensureTerms(quote.item.terms.plan, now) }
+        : quote.item
+    const draft: OrderDraft = {
+      id: ids.next('ord_', now),
+      account: account.id,
+      requestId,
+      item,
+      event: quote.event,
+      price: quote.price,
+      credit: quote.credit,
+      formerSubscription: quote.formerSubscription,
+      due: quote.due,
+      provider: quote.provider,
+      language,
+      reference: null,
+      payment: null,
+      providerSubscription: quote.providerSubscription,
+      renews: quote.renews,
+      url: null,
+      instructions: null,
+      state: 'created',
+      problem: null,
+      paid: null,
+      refunded: 0,
+      refund: null,
+      subscription: null,
+      pack: null,
+      createdAt: now,
+      expiresAt: now + checkoutLifetimeMs,
+      sentAt: null,
+      paidAt: null,
+      grantedAt: null,
+      closedAt: null,
+      // Asked about also where the process dies before the provider has it.
+      nextCheckAt: now + 20_000,
+      checks: 0,
+      checkedAt: null,
+      notifiedAt: null,
+      failure: null,
+    }
+    const facts = { event: quote.event, due: formatMoney(quote.due), provider: quote.provider }
+    const steps: readonly OrderStep[] = [{ at: now, kind: 'created', by: 'member', facts }]
+    const rules = { maxOpen: maxOpenOrders, year: new Date(now).getUTCFullYear() }
+    const created = await store.orders.create(draft, steps, rules)
+    return created === null ? null : { ...created, steps }
+  }
+}
+
+/** Of one interval; free ones are not sold, and neither is what the currency cannot express. */
+function listPrices(plan: Plan, interval: Interval): readonly Money[] {
+  return plan.prices
+    .filter((price) => price.interval === interval && price.amount > 0)
+    .flatMap(({ amount, currency }) => {
+      try {
+        return [toMoney(amount, currency.toUpperCase())]
+      } catch {
+        return []
+      }
+    })
+}
+
+function toPackQuote({ id: pack, pool, credits, days }: PackOffer, price: Money, provider: string, now: number): Quote {
+  return {
+    item: { kind: 'pack', pack, pool, credits, days },
+    event: 'pack',
+    price,
+    credit: 0,
+    creditedDays: 0,
+    formerSubscription: null,
+    due: price,
+    provider,
+    startsAt: null,
+    endsAt: days === null ? null : Math.min(noEndAt, now + days * dayMs),
+    isWaiting: false,
+    interrupts: null,
+    renews: false,
+    providerSubscription: null,
+  }
+}

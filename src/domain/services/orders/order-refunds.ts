@@ -1,0 +1,223 @@
+/**
+ * Refunds. Of a pack only what is neither spent nor held; that is locked before the provider is asked, and given back if the refund fails.
+ * Each part can be repeated after the process died: the order names the refund before anything is locked, and locks have its id.
+ */
+import type { Ledger } from '../../billing/ledger.ts'
+import { formatMoney } from '../../billing/money.ts'
+import type { Order, OrderActor, OrderRefund } from '../../billing/order.ts'
+import { computeNextCheck } from '../../billing/order-rules.ts'
+import type { Transition } from '../../billing/order-rules.ts'
+import type { PaymentProvider, RefundFacts } from '../../billing/payment-provider.ts'
+import type { Store } from '../../store.ts'
+import type { RefundAnswer, RefundQuote } from './order-answers.ts'
+import type { OrderChanges } from './order-changes.ts'
+
+interface RefundDeps {
+  readonly store: Pick<Store, 'orders'>
+  readonly ledger: Pick<Ledger, 'findPack' | 'changePack'>
+  readonly changes: OrderChanges
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+}
+
+export class OrderRefunds {
+  readonly #deps: RefundDeps
+
+  constructor(deps: RefundDeps) {
+    this.#deps = deps
+  }
+
+  async quote(order: Order): Promise<RefundQuote | undefined> {
+    const { paid, item } = order
+    if (paid === null || (order.state !== 'granted' && order.state !== 'paid')) return undefined
+    const left = paid.amount - order.refunded
+    if (order.state === 'paid' || item.kind === 'plan')
+      return { max: { ...paid, amount: left }, unspentCredits: null, endsPlan: order.subscription !== null }
+    const unspentCredits = await this.#countUnspent(order)
+    const amount = Math.min(left, scale(paid.amount, unspentCredits, item.credits))
+    return { max: { ...paid, amount }, unspentCredits, endsPlan: false }
+  }
+
+  /** @throws PaymentProviderError, after which the refund runs on and is asked about later */
+  async start(
+    id: string,
+    { amount, reason }: { readonly amount?: number; readonly reason: string },
+    provider: PaymentProvider | undefined,
+    by: OrderActor,
+  ): Promise<RefundAnswer> {
+    const { store, changes, clock, ids } = this.#deps
+    const order = await store.orders.find(id)
+    if (order === undefined) return { kind: 'refused', reason: 'unknown' }
+    if (order.state === 'refunding') return { kind: 'refused', reason: 'running' }
+    const quote = await this.quote(order)
+    if (quote === undefined || order.paid === null) return { kind: 'refused', reason: 'not_paid' }
+    if (quote.max.amount === 0) return { kind: 'refused', reason: 'nothing_left' }
+    const refunded = amount ?? quote.max.amount
+    if (!Number.isSafeInteger(refunded) || refunded < 1 || refunded > quote.max.amount)
+      return { kind: 'refused', reason: 'too_much' }
+    const { item, paid } = order
+    const unspent = quote.unspentCredits ?? 0
+    // Rounded up, so that no credits remain for the money.
+    const lockedCredits =
+      item.kind === 'pack' && order.state === 'granted'
+        ? Math.min(unspent, refunded === quote.max.amount ? unspent : Math.ceil((refunded / paid.amount) * item.credits))
+        : 0
+    const now = clock.now()
+    const refund: OrderRefund = { id: ids.next('ref_', now), amount: refunded, lockedCredits, reason }
+    const facts = {
+      money: formatMoney({ ...paid, amount: refunded }),
+      refund: refund.id,
+      reason,
+      ...(lockedCredits === 0 ? {} : { lockedCredits }),
+    }
+    const started = await changes.apply(id, by, (stored) =>
+      stored.version !== order.version
+        ? null
+        : {
+            order: { ...stored, state: 'refunding', refund, checks: 0, nextCheckAt: computeNextCheck({ checks: 0 }, now) },
+            steps: [{ at: now, kind: 'refund_started', by, facts }],
+          },
+    )
+    if (started?.refund?.id !== refund.id) return { kind: 'refused', reason: 'running' }
+    return this.advance(started, provider, by)
+  }
+
+  /** Locks, asks the provider and records what it answered. @throws PaymentProviderError */
+  async advance(order: Order, provider: PaymentProvider | undefined, by: OrderActor): Promise<RefundAnswer> {
+    const { changes, clock } = this.#deps
+    const { refund, reference, paid } = order
+    if (order.state !== 'refunding' || refund === null || paid === null) return { kind: 'refused', reason: 'not_paid' }
+    if (!(await this.#lock(order, refund))) {
+      await changes.apply(order.id, by, (stored) => fail(stored, refund, 'credits were spent meanwhile', clock.now(), by))
+      return { kind: 'refused', reason: 'spent' }
+    }
+    if (order.subscription !== null && order.providerSubscription !== null)
+      await provider?.subscriptions?.cancelNow(order.providerSubscription)
+    const byHand = provider === undefined || !provider.canRefund || reference === null
+    const facts: RefundFacts = byHand
+      ? { state: 'done', reference: 'by hand' }
+      : await provider.refund(
+          { order: order.id, reference, payment: order.payment },
+          { ...paid, amount: refund.amount },
+          refund.id,
+        )
+    if (facts.state === 'failed') await this.#unlock(order, refund)
+    const changed = await changes.apply(order.id, by, (stored) => {
+      if (stored.state !== 'refunding' || stored.refund?.id !== refund.id) return null
+      const now = clock.now()
+      if (facts.state === 'failed') return fail(stored, refund, facts.reason ?? 'the provider refused', now, by)
+      if (facts.state === 'done') return complete(stored, refund, facts, now, by)
+      return {
+        order: {
+          ...stored,
+          failure: null,
+          checkedAt: now,
+          checks: stored.checks + 1,
+          nextCheckAt: computeNextCheck(stored, now),
+        },
+        steps: [],
+      }
+    })
+    if (changed === undefined) return { kind: 'refused', reason: 'unknown' }
+    if (facts.state === 'failed') return { kind: 'failed', order: changed }
+    return { kind: facts.state === 'done' ? 'done' : 'started', order: changed, byHand }
+  }
+
+  /** While the member's bank demands the money back, the unspent credits of a pack cannot be spent. */
+  async lockDisputed(order: Order, by: OrderActor): Promise<void> {
+    const { changes, clock, ids } = this.#deps
+    if (order.item.kind !== 'pack' || order.state !== 'disputed') return
+    for (let attempt = 0, current = order; attempt < 3; attempt++) {
+      if (current.refund === null || attempt > 0) {
+        const now = clock.now()
+        const lockedCredits = await this.#countUnspent(current)
+        const refund = { id: ids.next('ref_', now), amount: current.paid?.amount ?? 0, lockedCredits, reason: 'dispute' }
+        const stored = await changes.apply(order.id, by, (each) =>
+          each.state === 'disputed' ? { order: { ...each, refund }, steps: [] } : null,
+        )
+        if (stored?.refund?.id !== refund.id) return
+        current = stored
+      }
+      if (current.refund !== null && (await this.#lock(current, current.refund))) return
+    }
+  }
+
+  /** The member's bank has decided for the payment. */
+  async unlockDisputed(order: Order): Promise<void> {
+    if (order.refund?.reason === 'dispute') await this.#unlock(order, order.refund)
+  }
+
+  /** Takes what is left of a pack that was refunded at the provider. */
+  async takeRest(order: Order): Promise<void> {
+    if (order.pack === null || order.refund?.reason === 'dispute') return
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const credits = await this.#countUnspent(order)
+      if (credits === 0) return
+      const refund = { id: `${order.id}_rest_${credits}`, amount: 0, lockedCredits: credits, reason: 'refunded at the provider' }
+      if (await this.#lock(order, refund)) return
+    }
+  }
+
+  /** Credits of the order's pack that are neither spent nor held. */
+  async #countUnspent(order: Order): Promise<number> {
+    const pack = order.pack === null ? undefined : await this.#deps.ledger.findPack(order.account, order.pack)
+    if (pack === undefined || pack.expiresAt <= this.#deps.clock.now()) return 0
+    return pack.granted - pack.reserved - pack.settled
+  }
+
+  /** False where too little is left of the pack. */
+  async #lock({ account, pack }: Order, { id, lockedCredits, reason }: OrderRefund): Promise<boolean> {
+    if (pack === null || lockedCredits === 0) return true
+    return this.#deps.ledger.changePack({ id, account, pack, credits: -lockedCredits, reason, at: this.#deps.clock.now() })
+  }
+
+  async #unlock({ account, pack }: Order, { id, lockedCredits, reason }: OrderRefund): Promise<void> {
+    if (pack === null || lockedCredits === 0) return
+    await this.#deps.ledger.changePack({
+      id: `${id}_back`,
+      account,
+      pack,
+      credits: lockedCredits,
+      reason,
+      at: this.#deps.clock.now(),
+    })
+  }
+}
+
+/** Rounded down; exact also where the product is not. */
+function scale(amount: number, part: number, whole: number): number {
+  return Number((BigInt(amount) * BigInt(part)) / BigInt(whole))
+}
+
+/** As before the refund: what was granted is the member's again. */
+function fail(order: Order, refund: OrderRefund, reason: string, now: number, by: OrderActor): Transition | null {
+  if (order.state !== 'refunding' || order.refund?.id !== refund.id) return null
+  const state = order.grantedAt === null ? 'paid' : 'granted'
+  return {
+    order: { ...order, state, refund: null, nextCheckAt: state === 'paid' ? computeNextCheck({ checks: 5 }, now) : null },
+    steps: [{ at: now, kind: 'refund_failed', by, facts: { refund: refund.id, reason } }],
+  }
+}
+
+function complete(
+  order: Order,
+  refund: OrderRefund,
+  facts: RefundFacts,
+  now: number,
+  by: OrderActor,
+): Transition & { readonly takesBack: boolean } {
+  const money = formatMoney({ amount: refund.amount, currency: order.paid?.currency ?? order.due.currency })
+  return {
+    order: {
+      ...order,
+      state: 'refunded',
+      problem: null,
+      failure: null,
+      refunded: order.refunded + refund.amount,
+      closedAt: now,
+      nextCheckAt: null,
+    },
+    steps: [{ at: now, kind: 'refunded', by, facts: { money, refund: refund.id, reference: facts.reference } }],
+    takesBack: true,
+  }
+}

@@ -1,0 +1,243 @@
+/**
+ * Renewals that a provider charges by itself: each paid invoice of its subscription becomes one order, and its state becomes the state of
+ * the member's subscription.
+ */
+import type { Order, OrderActor, OrderDraft, OrderStep } from '../../billing/order.ts'
+import { toMoney } from '../../billing/money.ts'
+import type { Money } from '../../billing/money.ts'
+import { recordPayment } from '../../billing/order-rules.ts'
+import type {
+  PaymentProvider,
+  ProviderInvoice,
+  ProviderSubscriptionFacts,
+  ProviderSubscriptions,
+} from '../../billing/payment-provider.ts'
+import { isRunning } from '../../billing/subscription.ts'
+import type { Subscription } from '../../billing/subscription.ts'
+import { includesPlan } from '../../billing/terms.ts'
+import type { PlanTerms } from '../../billing/terms.ts'
+import type { Store } from '../../store.ts'
+import type { SubscriptionService } from '../subscription-service.ts'
+import type { OrderChanges } from './order-changes.ts'
+
+interface RenewalDeps {
+  readonly store: Pick<Store, 'orders' | 'subscriptions'>
+  readonly subscriptions: SubscriptionService
+  readonly changes: OrderChanges
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+  readonly onCredentialsChanged: (account: string) => void
+  /** The newest terms of a plan that is configured. */
+  readonly findNewestTerms: (plan: string) => Promise<PlanTerms | undefined>
+  /** Whether the member was told of these terms at least thirty days ago. */
+  readonly wasAnnounced: (subscription: string, terms: string) => Promise<boolean>
+}
+
+const hourMs = 3_600_000
+
+/** Terms with what they cost in the currency and interval of the subscription. */
+export interface PricedTerms {
+  readonly terms: PlanTerms
+  readonly price: Money
+}
+
+/**
+ * The terms of the next span: the newest where they cost no more and give no less, and otherwise the ones before; those to which the operator
+ * has moved the subscription also where the member was told of them in time.
+ */
+export function chooseRenewalTerms(
+  current: PricedTerms,
+  newest: PricedTerms | null,
+  moved: (PricedTerms & { readonly wasAnnounced: boolean }) | null,
+): PricedTerms {
+  const isNoWorse = ({ terms, price }: PricedTerms): boolean =>
+    includesPlan(terms.plan, current.terms.plan) &&
+    price.currency === current.price.currency &&
+    price.amount <= current.price.amount
+  if (moved !== null && (moved.wasAnnounced || isNoWorse(moved))) return moved
+  return newest !== null && isNoWorse(newest) ? newest : current
+}
+
+export class OrderRenewals {
+  readonly #deps: RenewalDeps
+
+  constructor(deps: RenewalDeps) {
+    this.#deps = deps
+  }
+
+  /** Follows the provider's subscription. `root` is its first order. @throws PaymentProviderError */
+  async follow(root: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+    const { providerSubscription: reference } = root
+    if (reference === null || provider.subscriptions === undefined) return
+    const facts = await provider.subscriptions.query(reference)
+    for (const invoice of facts.invoices) await this.#renew(root, reference, invoice, provider.subscriptions, by)
+    const endsAt = await this.#applyState(root, facts)
+    await this.#scheduleNext(root, facts, endsAt, by)
+  }
+
+  /** One order for each paid invoice, however often it is seen. */
+  async #renew(
+    root: Order,
+    reference: string,
+    invoice: ProviderInvoice,
+    atProvider: ProviderSubscriptions,
+    by: OrderActor,
+  ): Promise<void> {
+    const { store, changes, clock, ids } = this.#deps
+    if ((await store.orders.findByReference(root.provider, invoice.reference)) !== undefined) return
+    if ((await store.orders.findByPayment(root.provider, invoice.payment)) !== undefined) return
+    const now = clock.now()
+    const subscription = await this.#findSubscription(root)
+    const last = (subscription && (await store.orders.findBySubscription(subscription.id))) ?? root
+    if (last.item.kind !== 'plan') return
+    const current = { terms: last.item.terms, price: last.price }
+    const next = await this.#chooseTerms(current, last, subscription)
+    const price = next.price.amount < current.price.amount ? next.price : current.price
+    const draft: OrderDraft = {
+      ...last,
+      id: ids.next('ord_', now),
+      requestId: `invoice:${invoice.reference}`,
+      item: { ...last.item, terms: next.terms },
+      event: 'renewal',
+      price,
+      credit: 0,
+      formerSubscription: subscription?.id ?? null,
+      due: price,
+      reference: invoice.reference,
+      payment: null,
+      providerSubscription: reference,
+      renews: true,
+      url: null,
+      instructions: null,
+      state: 'sent',
+      problem: null,
+      paid: null,
+      refunded: 0,
+      refund: null,
+      subscription: null,
+      pack: null,
+      createdAt: now,
+      expiresAt: now + 24 * hourMs,
+      sentAt: now,
+      paidAt: null,
+      grantedAt: null,
+      closedAt: null,
+      nextCheckAt: now,
+      checks: 0,
+      checkedAt: now,
+      notifiedAt: null,
+      failure: null,
+    }
+    const steps: readonly OrderStep[] = [
+      { at: now, kind: 'created', by, facts: { event: 'renewal', provider: root.provider, reference: invoice.reference } },
+    ]
+    const created = await store.orders.create(draft, steps, { maxOpen: Infinity, year: new Date(now).getUTCFullYear() })
+    if (created === null) return
+    const { order, isNew } = created
+    if (isNew) await changes.report(order, steps)
+    const { money, payment } = invoice
+    await changes.apply(order.id, by, (stored) =>
+      stored.paidAt === null ? recordPayment(stored, { money, payment, subscription: reference }, clock.now(), by) : null,
+    )
+    if (next.price.amount < current.price.amount)
+      await atProvider.changeAtRenewal(reference, {
+        title: next.terms.plan.name,
+        money: next.price,
+        interval: last.item.interval,
+      })
+  }
+
+  async #chooseTerms(current: PricedTerms, { item }: Order, subscription: Subscription | undefined): Promise<PricedTerms> {
+    const { store, findNewestTerms, wasAnnounced } = this.#deps
+    if (item.kind !== 'plan') return current
+    const toPriced = (terms: PlanTerms | undefined): PricedTerms | null => {
+      const price = terms?.plan.prices.find(
+        (each) => each.interval === item.interval && each.currency.toUpperCase() === current.price.currency,
+      )
+      return terms === undefined || price === undefined ? null : { terms, price: toMoney(price.amount, current.price.currency) }
+    }
+    const newest = toPriced(await findNewestTerms(current.terms.plan.id))
+    const movedTo = subscription?.nextTerms ?? null
+    const moved = movedTo === null ? null : toPriced(await store.subscriptions.findTerms(movedTo))
+    if (moved === null || subscription === undefined || movedTo === null) return chooseRenewalTerms(current, newest, null)
+    return chooseRenewalTerms(current, newest, { ...moved, wasAnnounced: await wasAnnounced(subscription.id, movedTo) })
+  }
+
+  /** The subscription that the newest granted order of the provider's subscription gave. */
+  async #findSubscription(root: Order): Promise<Subscription | undefined> {
+    const { store } = this.#deps
+    const all = await store.subscriptions.list(root.account)
+    return (
+      all.find(({ id, renewal }) => id === root.subscription && renewal === 'provider') ??
+      all.find(({ source, renewal }) => source === 'order' && renewal === 'provider')
+    )
+  }
+
+  /** Returns the end of what is paid; null where the subscription has ended. */
+  async #applyState(root: Order, facts: ProviderSubscriptionFacts): Promise<number | null> {
+    const { store, subscriptions, clock, onCredentialsChanged } = this.#deps
+    const found = await this.#findSubscription(root)
+    if (found === undefined) return null
+    const now = clock.now()
+    const decide = (each: Subscription): Subscription => {
+      if (each.id !== found.id || !isRunning(each)) return each
+      const isOver = each.endsAt !== null && each.endsAt <= now
+      if (facts.state === 'ended' && isOver) return { ...each, state: 'ended', endedAt: now }
+      if (facts.state === 'ended' || facts.state === 'cancelled')
+        return each.state === 'cancelled' ? each : { ...each, state: 'cancelled' }
+      const state = facts.state === 'past_due' || isOver ? 'past_due' : 'active'
+      return each.state === state ? each : { ...each, state }
+    }
+    const result = await store.subscriptions.change(root.account, (entitlement) => {
+      if (entitlement.isDeleted) return null
+      const changed = entitlement.subscriptions.map(decide)
+      if (changed.every((each, index) => each === entitlement.subscriptions[index])) return null
+      return subscriptions.arrange(entitlement, { ...subscriptions.toQueue(entitlement), subscriptions: changed }, now, {
+        endsDue: false,
+      })
+    })
+    if (result?.change != null) onCredentialsChanged(root.account)
+    return (await store.subscriptions.find(found.id))?.endsAt ?? null
+  }
+
+  /** Asks again after the next charge, and more often while a charge fails. */
+  async #scheduleNext(root: Order, facts: ProviderSubscriptionFacts, endsAt: number | null, by: OrderActor): Promise<void> {
+    const now = this.#deps.clock.now()
+    const charge = facts.nextChargeAt ?? endsAt ?? now
+    const nextCheckAt =
+      facts.state === 'ended' || endsAt === null
+        ? null
+        : facts.state === 'past_due' || endsAt <= now
+          ? now + 6 * hourMs
+          : Math.max(now + 6 * hourMs, charge + hourMs)
+    await this.#deps.changes.apply(root.id, by, (order) =>
+      order.state === 'granted' ? { order: { ...order, checkedAt: now, failure: null, nextCheckAt }, steps: [] } : null,
+    )
+  }
+
+  /** The running plan that a provider renews, with its first order. */
+  async findRenewing(account: string): Promise<{ readonly subscription: Subscription; readonly root: Order } | undefined> {
+    const { store } = this.#deps
+    const subscription = (await store.subscriptions.list(account)).find(({ renewal }) => renewal === 'provider')
+    if (subscription === undefined) return undefined
+    const paidBy = await store.orders.findBySubscription(subscription.id)
+    if (paidBy?.providerSubscription == null) return undefined
+    const root = await store.orders.findByProviderSubscription(paidBy.provider, paidBy.providerSubscription)
+    return root === undefined ? undefined : { subscription, root }
+  }
+
+  /** Ends the renewal at the provider, and the plan with what is paid. @throws PaymentProviderError */
+  async cancelAtEnd(account: string, provider: PaymentProvider, by: OrderActor): Promise<boolean> {
+    const found = await this.findRenewing(account)
+    if (found?.root.providerSubscription == null || provider.subscriptions === undefined) return false
+    const { root } = found
+    await provider.subscriptions.cancelAtEnd(found.root.providerSubscription)
+    await this.#applyState(root, { state: 'cancelled', invoices: [], nextChargeAt: null })
+    const now = this.#deps.clock.now()
+    await this.#deps.changes.apply(root.id, by, (order) => ({
+      order,
+      steps: [{ at: now, kind: 'renewal_cancelled', by, facts: {} }],
+    }))
+    return true
+  }
+}

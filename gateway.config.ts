@@ -216,6 +216,9 @@ export default defineGateway({
   },
   defaultPlan: 'free',
 
+  // Who collects the money for plans and packs (docs/payments.md). PAYMENTS=demo lets you try a purchase on this machine.
+  payments: { demo: env.text('PAYMENTS') ?? false },
+
   // Hooks run in list order. `plugins/README.md` describes each plugin and how to write your own.
   plugins: [
     requestId, // adopt the client's request id

@@ -51,7 +51,7 @@ const variablesOfTheProgram: readonly (readonly [name: string, meaning: string])
 export function renderConfigurationPage(): string {
   const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as Schema
   const rows = collectRows(schema, readKeys(schemaSource, 'configSchema'), '')
-  const sections = Map.groupBy(rows, ({ path }) => path.split('.')[0] ?? path)
+  const sections = Map.groupBy(rows, ({ path }) => path.split(/[.[]/)[0] ?? path)
   const variables = rows.flatMap(({ path, variables: names }) => names.map((name) => ({ name, path })))
   const byVariable = Map.groupBy(variables, ({ name }) => name)
   return `# Configuration
@@ -116,11 +116,16 @@ function renderSection(name: string, rows: readonly Row[]): string {
 
 /** The rows of an object, its keys in the schema's order. `keys` are the same keys as the source has them. */
 function collectRows(schema: Schema, keys: readonly SourceKey[], prefix: string, inherited: unknown = schema.default): Row[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+  const rows = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const key = keys.find((each) => each.name === name)
     const given = isObject(inherited) ? inherited[name] : undefined
     return collectField(field, key, `${prefix}${name}`, schema.required?.includes(name) ?? false, given)
   })
+  // Further keys of any name, beside those that have one.
+  const { additionalProperties: others } = schema
+  return typeof others === 'object' && others.properties !== undefined
+    ? [...rows, ...collectRows(others, keys, `${prefix}<name>.`)]
+    : rows
 }
 
 function collectField(field: Schema, key: SourceKey | undefined, path: string, isRequired: boolean, given: unknown): Row[] {
@@ -152,7 +157,7 @@ function collectField(field: Schema, key: SourceKey | undefined, path: string, i
 
 /** The default of a field that is transformed: its JSON schema has none. */
 function readDefault(value: string): unknown {
-  const text = /\.default\((null|\[\]|'[^']*')\)$/.exec(value)?.[1]
+  const text = /\.default\((null|true|false|\[\]|'[^']*')\)$/.exec(value)?.[1]
   return text === undefined ? undefined : (JSON.parse(text.replaceAll("'", '"')) as unknown)
 }
 
@@ -183,6 +188,7 @@ function describeType(field: Schema): string {
   if (field.type === 'object' && typeof field.additionalProperties === 'object')
     return `${describeType(field.additionalProperties)} by name`
   if (field.type === 'integer' || field.type === 'number') return `${field.type}${describeRange(field)}`
+  if (Array.isArray(field.type)) return field.type.join(' or ')
   return typeof field.type === 'string' ? field.type : 'object'
 }
 

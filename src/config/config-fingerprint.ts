@@ -12,6 +12,7 @@ const hashLength = 16
 export function createConfigFingerprint(config: GatewayConfig): ConfigFingerprint {
   const { plans, defaultPlan, prices, products, boosts, timeZone, brand, limits, store, images, listen, signIn, notifications } =
     config
+  const { packs, payments } = config
   const sections = {
     plans: { plans, defaultPlan },
     prices,
@@ -30,6 +31,7 @@ export function createConfigFingerprint(config: GatewayConfig): ConfigFingerprin
       people: Object.entries(notifications.people).map(([name, { kind, events }]) => [name, kind, events]),
       webhooks: Object.entries(notifications.webhooks).map(([name, { url, events }]) => [name, toLocation(url), events]),
     },
+    payments: [packs, payments.legalLines, payments.taxText, Object.keys(payments.providers), payments.demo],
     'sign-in': {
       ...signIn,
       providers: Object.entries(signIn.providers).map(([id, provider]) => [id, { ...provider, clientSecret: null }]),

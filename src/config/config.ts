@@ -129,8 +129,10 @@ function resolveShippedFile(): string {
 /**
  * Makes `import base from 'svc-gateway/gateway.config.js'` and `from 'svc-gateway'` resolve to the running program, wherever the file is
  * and however the program was installed: as a dependency, globally, or as a checkout.
+ *
+ * @param module an address, or the name of a package
  */
-async function importConfig(file: string): Promise<{ default?: unknown }> {
+export async function importModule(module: string): Promise<Readonly<Record<string, unknown>>> {
   const ownModules = new Map([
     ['svc-gateway', new URL(import.meta.url.endsWith('.ts') ? '../index.ts' : '../index.js', import.meta.url).href],
     ['svc-gateway/gateway.config.js', pathToFileURL(resolveShippedFile()).href],
@@ -142,7 +144,7 @@ async function importConfig(file: string): Promise<{ default?: unknown }> {
     },
   })
   try {
-    return (await import(pathToFileURL(file).href)) as { default?: unknown }
+    return (await import(module)) as Readonly<Record<string, unknown>>
   } finally {
     hooks.deregister()
   }
@@ -166,6 +168,10 @@ function checkLoaded(imported: unknown): GatewayConfig {
   // An ignored STORE_URL would be noticed too late: accounts and turns would be in a file that no other node sees.
   if ((env.text('STORE_URL') ?? env.text('STORE_URL_FILE')) !== null && config.store.url === null)
     throw new ConfigError("STORE_URL is set, but this configuration does not use it: set store.url = env.secret('STORE_URL').")
+  if (env.text('PAYMENTS') !== null && !config.payments.demo)
+    throw new ConfigError(
+      "PAYMENTS is set, but this configuration does not use it: set payments.demo = env.text('PAYMENTS') ?? false, or unset it.",
+    )
   const ignored = findIgnoredBackupVariable(config, places)
   if (ignored !== null) throw new ConfigError(ignored)
   return config
@@ -190,16 +196,16 @@ export async function loadPlugins(file = resolveConfigFile()): Promise<GatewayCo
 }
 
 async function importDefault(file: string): Promise<unknown> {
-  let module: { default?: unknown }
+  let module: Readonly<Record<string, unknown>>
   try {
-    module = await importConfig(file)
+    module = await importModule(pathToFileURL(file).href)
   } catch (error) {
     if (error instanceof ConfigError) throw error
     throw new ConfigError(`${file} cannot be read: ${describeThrown(error)}`)
   }
-  if (module.default === undefined)
-    throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)
-  return module.default
+  const { default: exported } = module
+  if (exported === undefined) throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)
+  return exported
 }
 
 /** Checks a configuration. @throws ConfigError with one sentence per error */

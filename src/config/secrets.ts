@@ -10,7 +10,7 @@ const credentialHeader = /auth|key|token|secret|cookie|password/i
 
 /** Every secret of the configuration in each form in which another program may repeat it, the longest first. */
 export function collectSecrets(config: GatewayConfig): string[] {
-  const { upstreams, search, metrics, store, limits, mail, signIn, backup, notifications } = config
+  const { upstreams, search, metrics, store, limits, mail, signIn, backup, notifications, payments } = config
   const secrets = [
     ...Object.values(upstreams).flatMap(({ apiKey, baseUrl, headers }) => [
       apiKey,
@@ -39,12 +39,21 @@ export function collectSecrets(config: GatewayConfig): string[] {
       previousSecret,
     ]),
     ...Object.values(signIn.providers).map(({ clientSecret }) => clientSecret),
+    ...listNamedSecrets(payments.providers),
   ].filter((secret): secret is string => secret !== null && secret.length >= minSecretLength)
   return [...new Set(secrets)].toSorted((one, other) => other.length - one.length)
 }
 
 function listCredentialHeaders(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flatMap(([name, value]) => (credentialHeader.test(name) ? listHeaderSecrets(value) : []))
+}
+
+/** Texts whose key names a credential, at any depth: the options of a provider of payments are its own. */
+function listNamedSecrets(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    typeof inner === 'string' ? (credentialHeader.test(name) ? [inner] : []) : listNamedSecrets(inner),
+  )
 }
 
 /** The value, and without its scheme. */

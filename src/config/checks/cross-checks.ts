@@ -5,6 +5,7 @@ import { resolve, sep } from 'node:path'
 import type { GatewayConfig } from '../schema/config-schema.ts'
 import { findHeaderErrors, isHeaderValue } from './header-checks.ts'
 import { findNotificationErrors } from './notification-checks.ts'
+import { findPaymentErrors } from './payment-checks.ts'
 import { findOrderErrors } from './plugin-order.ts'
 import { anyEmailDomain, isEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
 import { isPrivateHost } from '../private-host.ts'
@@ -29,6 +30,7 @@ export function findCrossFieldErrors(config: GatewayConfig): string[] {
     ...findSignInErrors(config),
     ...findSiteErrors(config),
     ...findNotificationErrors(config),
+    ...findPaymentErrors(config),
   ]
 }
 

@@ -108,17 +108,30 @@ export const productSchema = z.strictObject({
     .default([]),
 })
 
+const currencySchema = z
+  .string()
+  .refine(isCurrency, 'is no currency code such as USD')
+  .default('USD')
+  .transform((code) => code.toUpperCase())
+
+export const packPriceSchema = z.strictObject({
+  /** Above 0. */
+  amount: z.number().positive(),
+  /** Currency code of the amount (ISO 4217). */
+  currency: currencySchema,
+})
+
 export const planSchema = z.strictObject({
   /** Shown to members. */
   name: z.string().min(1),
-  /** What the plan costs, as shown on the website; the gateway collects no money. */
+  /** What the plan costs; without a provider in `payments` it is shown, and the gateway collects no money. */
   prices: z
     .array(
       z.strictObject({
         /** Per interval; 0 is free. */
         amount: z.number().min(0),
         /** Currency code of the amount (ISO 4217). */
-        currency: z.string().refine(isCurrency, 'is no currency code such as USD').default('USD'),
+        currency: currencySchema,
         /** How often it is paid. */
         interval: z.enum(['month', 'year']).default('month'),
         /** Shown as “5×” beside the price. */

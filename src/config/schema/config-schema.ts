@@ -4,6 +4,7 @@ import type { AnyPlugin } from '../../exchange/plugin.ts'
 import { backupSchema } from './backup-schema.ts'
 import { limitsSchema, timeoutsSchema } from './limits-schema.ts'
 import { notificationSchema } from './notification-schema.ts'
+import { packSchema, paymentSchema } from './payment-schema.ts'
 import { signInSchema } from './sign-in-schema.ts'
 import { upstreamSchema } from './upstream-schema.ts'
 import { exactUrlSchema, millisecondsSchema, originSchema, secretSchema, urlSchema } from './value-schemas.ts'
@@ -135,6 +136,10 @@ export const configSchema = z.strictObject({
   plans: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/), planSchema).transform(addIds),
   /** Plan of a new account. */
   defaultPlan: z.string().default('free'),
+  /** Credits that members buy besides a plan. */
+  packs: z.array(packSchema).default([]),
+  /** How members pay for plans and packs; without a provider nothing is sold, and prices are only shown. */
+  payments: paymentSchema,
   boosts: z
     .strictObject({
       checkin: boostSchema.prefault({ credits: 5_000, days: 7 }),

@@ -94,7 +94,7 @@ const layers: readonly (readonly string[])[] = [
   ['codecs'],
   ['config', 'formats'],
   ['access', 'images', 'store', 'upstream'],
-  ['backup', 'observability'],
+  ['backup', 'observability', 'payments'],
   ['notifications', 'services'],
   ['pages', 'tools'],
   ['http'],
@@ -106,7 +106,7 @@ const layers: readonly (readonly string[])[] = [
 const programs: Readonly<Record<string, readonly string[]>> = {
   cli: ['api', 'command-table', 'errors', 'markdown', 'setup', 'system'],
   'demo-upstream': ['system'],
-  index: ['access', 'codecs', 'config', 'domain', 'errors', 'exchange', 'tools', 'upstream'],
+  index: ['access', 'codecs', 'config', 'domain', 'errors', 'exchange', 'payments', 'tools', 'upstream'],
 }
 
 const getFolder = (path: string) => /^src\/([^/.]+)/.exec(path)?.[1] ?? ''

@@ -22,6 +22,7 @@ import { mergeAttemptLimits } from '../domain/identity/limits/attempt-limits.ts'
 import { getMagicLinkLifetimeMs } from '../domain/identity/limits/email-send-limits.ts'
 import { createMembership } from '../domain/services/membership.ts'
 import { createCalendar } from '../domain/billing/period.ts'
+import type { PaymentProvider } from '../domain/billing/payment-provider.ts'
 import type { ImageFiles } from '../domain/image.ts'
 import type { Store } from '../domain/store.ts'
 import type { Clock } from '../system/clock.ts'
@@ -46,6 +47,8 @@ export interface ProcessParts {
   readonly telemetry: Telemetry
   readonly store: Store
   readonly secret: Buffer
+  /** Through whom members pay, by name; none by default. */
+  readonly paymentProviders?: ReadonlyMap<string, PaymentProvider>
   /** Address of the built-in demo upstream; null where it is not used. */
   readonly demoUrl: string | null
   /** Random number, 0 ≤ n < 1, for choosing among targets. */
@@ -143,6 +146,7 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     calendar,
     credentials,
     membership,
+    paymentProviders: deps.paymentProviders ?? new Map<string, PaymentProvider>(),
     boosts: membership.boosts,
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials, log),
     limits,

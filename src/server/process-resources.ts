@@ -7,8 +7,10 @@ import { DataFolder } from '../system/data-folder.ts'
 import type { Ids } from '../system/ids.ts'
 import { Mailer } from '../mail/mailer.ts'
 import type { DemoUpstream } from '../demo-upstream/server.ts'
+import { openPaymentProviders } from '../payments/open-payment-providers.ts'
 import { openSqliteInstallation } from './installation.ts'
 import type { InstallationOptions, Installation } from './installation.ts'
+import type { PaymentProvider } from '../domain/billing/payment-provider.ts'
 import type { Services } from '../services/services.ts'
 
 interface ProcessResourceOptions {
@@ -26,6 +28,7 @@ export interface ProcessResources extends Installation {
   readonly mailer: Mailer
   /** From now on calls the listener with the reason why the store refuses new turns, or null when it recovers; the log has it first. */
   onHealthChange(listener: (reason: string | null) => void): void
+  readonly paymentProviders: ReadonlyMap<string, PaymentProvider>
   /** Closes everything; call it after the last thread has stopped serving. */
   close(flushTimeoutMs: number): Promise<void>
 }
@@ -40,7 +43,11 @@ export async function openProcessResources({
   const folder = new DataFolder(config.store.dataDir)
   let reportHealth = (_reason: string | null): void => undefined
   const installation = await openInstallation({ config, folder, clock, log, onHealthChange: (reason) => reportHealth(reason) })
-  const { store, emailQueue } = installation
+  const { store, emailQueue, secret } = installation
+  const paymentProviders = await openPaymentProviders(config, { clock, secret, folder }).catch(async (error: unknown) => {
+    await store.close({ flushMs: 0 })
+    throw error
+  })
   for (const sentence of await describeMissingPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await startDemo(clock) : null
   const mailer = new Mailer({
@@ -60,6 +67,7 @@ export async function openProcessResources({
     onHealthChange(listener) {
       reportHealth = listener
     },
+    paymentProviders,
     async close(flushTimeoutMs) {
       await mailer.close()
       await demo?.close()

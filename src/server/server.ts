@@ -100,7 +100,7 @@ export async function openServer<Threads extends ServingThreads>(
   const { log } = ownLog
   const ids = createIds()
   const resources = await openProcessResources({ config, clock, log, ids, startDemo })
-  const { folder, store, secret, mailer, demo } = resources
+  const { folder, store, secret, mailer, demo, paymentProviders } = resources
   const telemetry = new Telemetry(ownLog)
   /** What to release, the last opened first. */
   const releases: (() => Promise<unknown> | undefined)[] = []
@@ -111,7 +111,20 @@ export async function openServer<Threads extends ServingThreads>(
   }
   const open = async () => {
     const demoUrl = demo?.url ?? null
-    const parts = { config, folder, clock, ids, log, telemetry, store, secret, demoUrl, random, resources }
+    const parts = {
+      config,
+      folder,
+      clock,
+      ids,
+      log,
+      telemetry,
+      store,
+      secret,
+      paymentProviders,
+      demoUrl,
+      random,
+      resources,
+    }
     const serving = await openThreads(parts)
     releases.push(() => serving.release())
     const metrics = await listenForMetrics(config.metrics, serving.metrics)

@@ -14,6 +14,7 @@ import type { Ids } from '../system/ids.ts'
 import type { Limits } from '../access/limits/limits.ts'
 import type { Credentials } from '../access/credentials.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
+import type { PaymentProvider } from '../domain/billing/payment-provider.ts'
 import type { Membership } from '../domain/services/membership.ts'
 import type { Calendar } from '../domain/billing/period.ts'
 import type { Store } from '../domain/store.ts'
@@ -50,6 +51,8 @@ export interface Services {
   readonly images: ImageStore
   /** The domain services: sign-in, sessions, devices, boosts. */
   readonly membership: Membership
+  /** Through whom members pay, by name in the order of the configuration; none: nothing is sold. */
+  readonly paymentProviders: ReadonlyMap<string, PaymentProvider>
   /** The part of `membership` that plugins use. */
   readonly boosts: Membership['boosts']
   readonly products: Products

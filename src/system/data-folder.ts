@@ -33,6 +33,11 @@ export class DataFolder {
     return join(this.path, 'waiting-emails')
   }
 
+  /** Payments of the provider for demonstrations. */
+  get demoPayments(): string {
+    return join(this.path, 'demo-payments')
+  }
+
   /** A copy of the database, while a scheduled backup is written. */
   get backupStaging(): string {
     return join(this.path, 'backup-staging')

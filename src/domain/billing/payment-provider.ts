@@ -32,10 +32,17 @@ export interface PaymentProvider {
   readonly subscriptions?: ProviderSubscriptions
   /** What `doctor` compares and sends. */
   readonly diagnose?: {
-    /** The addresses to which the provider sends notifications. */
-    listEndpoints(): Promise<readonly string[]>
-    signTestNotification(): RawNotification
+    /** Where the provider sends notifications; null: it has no list, because each payment names the address. */
+    listEndpoints(): Promise<readonly NotificationEndpoint[] | null>
+    /** A notification about nothing, signed as the provider signs. */
+    signTestNotification(): Promise<RawNotification>
   }
+}
+
+export interface NotificationEndpoint {
+  readonly url: string
+  /** Events that the provider does not send there, and should. */
+  readonly missingEvents: readonly string[]
 }
 
 export interface ProviderSubscriptions {

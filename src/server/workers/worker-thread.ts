@@ -21,6 +21,7 @@ import { BackgroundJobs } from '../background-jobs.ts'
 import { createServices, getBodyBudgetBounds } from '../create-services.ts'
 import type { CreatedServices } from '../create-services.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
+import { openPaymentProviders } from '../../payments/open-payment-providers.ts'
 import type { WorkerRuntime } from '../worker-runtime.ts'
 import { openWorkerRuntime } from '../worker-runtime.ts'
 import { describePlugins } from '../reload/describe-plugins.ts'
@@ -136,15 +137,17 @@ async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, Worke
     clock,
     log,
   })
+  const folder = new DataFolder(config.store.dataDir)
+  const secret = Buffer.from(start.secret)
   const services = createServices({
     config,
-    folder: new DataFolder(config.store.dataDir),
+    folder,
     clock,
     ids: createIds(),
     log,
     telemetry,
     store,
-    secret: Buffer.from(start.secret),
+    secret,
     limits,
     imageFiles: null,
     mail: {
@@ -152,6 +155,7 @@ async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, Worke
       // Background jobs run in the main thread alone.
       deliver: () => Promise.reject(new Error('a serving thread sends no email itself')),
     },
+    paymentProviders: await openPaymentProviders(config, { clock, secret, folder }),
     demoUrl: start.demoUrl,
     random: Math.random,
     // Several workers share the thread pool that hashes.

@@ -7,7 +7,7 @@
 import { parseArgs } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { createUnsubscribeToken } from '../src/domain/billing/unsubscribe-token.ts'
+import { createUnsubscribeToken } from '../src/domain/billing/email-link-token.ts'
 import { pages } from '../src/pages/pages.ts'
 import { OAuthTestClient } from '../test/support/gateway/oauth-client.ts'
 import { findProgram } from '../test/support/require-program.ts'

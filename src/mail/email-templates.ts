@@ -14,6 +14,7 @@ export const emailKinds = [
   'email_changed',
   'account_deleted',
   'usage_alert',
+  'purchase',
   'notification',
   'test',
 ] as const

@@ -11,6 +11,8 @@ import {
 } from './email-templates.ts'
 import { renderEmailChangeCode, renderEmailChanged } from './email-change-email.ts'
 import type { SenderIdentity } from './email-templates.ts'
+import { renderPurchaseEmail } from './purchase-email.ts'
+import type { Seller } from './purchase-email.ts'
 import { renderUsageAlertEmail } from './usage-alert-email.ts'
 
 interface EmailBranding {
@@ -19,14 +21,18 @@ interface EmailBranding {
   readonly linkLifetimeMs: number
   /** Read for each email: the address is unknown before the server listens. */
   readonly origins: { readonly site: string }
+  /** What receipts state. */
+  readonly seller: Seller
 }
 
 /** A notice is worth reading as long as its reader can still undo what it is about. */
 const noticeUsefulMs = 24 * 3_600_000
+/** Money is worth reading about later too. */
+const purchaseUsefulMs = 7 * 24 * 3_600_000
 
 export function createMemberMail(
   mailer: Pick<Mailer, 'enqueue' | 'deliver'>,
-  { brand, linkLifetimeMs, origins }: EmailBranding,
+  { brand, linkLifetimeMs, origins, seller }: EmailBranding,
 ): MemberMailer {
   const sender = (): SenderIdentity => ({ name: brand, site: origins.site })
   return {
@@ -63,6 +69,11 @@ export function createMemberMail(
       mailer.enqueue({ to, priority: 'member_code', usefulMs: codeLifetimeMs, ...renderEmailChangeCode(sender(), code, reader) }),
     async sendEmailChanged({ to, reader }, change) {
       await mailer.enqueue({ to, priority: 'notice', usefulMs: noticeUsefulMs, ...renderEmailChanged(sender(), change, reader) })
+    },
+    async sendPurchaseEmail({ to, reader }, email) {
+      const content = renderPurchaseEmail(sender(), seller, email, reader)
+      const outcome = await mailer.enqueue({ to, priority: 'notice', usefulMs: purchaseUsefulMs, ...content })
+      return outcome === 'queued' || outcome === 'delayed'
     },
     deliverUsageAlert: ({ to, reader }, alert, signal) =>
       mailer.deliver({ to, ...renderUsageAlertEmail(sender(), alert, reader) }, signal),

@@ -1,4 +1,4 @@
-/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts and notifications, delete expired records, write backups. */
+/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts, emails about plans and notifications, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
 import type { Notifier } from '../notifications/notifier.ts'
 import { BackupJob } from './backup-job.ts'
@@ -12,6 +12,7 @@ const flushEveryMs = 15_000
 const payBoostsEveryMs = 2_000
 const tidyMembershipEveryMs = 60_000
 const sendAlertsEveryMs = 60_000
+const sendPurchaseMailEveryMs = 600_000
 const cleanUpEveryMs = 600_000
 const verifyEveryMs = 3_600_000
 const checkBackupEveryMs = 60_000
@@ -56,6 +57,9 @@ export class BackgroundJobs {
       this.#everyOncePerCluster(tidyMembershipEveryMs, 'tidy membership', () => membership.deleteExpired()),
       this.#everyOncePerCluster(sendAlertsEveryMs, 'send usage alerts', () =>
         membership.usageAlerts.sendDue(this.#closing.signal),
+      ),
+      this.#everyOncePerCluster(sendPurchaseMailEveryMs, 'send emails about plans', () =>
+        membership.purchaseMail.sendDue(this.#closing.signal),
       ),
       this.#everyOncePerCluster(cleanUpEveryMs, 'forget old turns', async () => {
         const before = clock.now() - config.store.keepTurnsForDays * dayMs

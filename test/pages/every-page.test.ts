@@ -5,7 +5,7 @@
 import type { BrowserContextOptions } from 'playwright-core'
 import t from 'tap'
 import type { Test } from 'tap'
-import { createUnsubscribeToken } from '../../src/domain/billing/unsubscribe-token.ts'
+import { createUnsubscribeToken } from '../../src/domain/billing/email-link-token.ts'
 import { pages } from '../../src/pages/pages.ts'
 import { findAccessibilityViolations, openChromium, openBrowserSession } from '../support/website/chromium.ts'
 import type { BrowserSession } from '../support/website/chromium.ts'

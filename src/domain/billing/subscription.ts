@@ -81,6 +81,16 @@ export interface Subscriptions {
   findEntitlement(account: string): Promise<Entitlement | undefined>
   /** Accounts with a subscription of these terms that has not ended, after this id. */
   listSubscribers(terms: string, page: { readonly after: string; readonly limit: number }): Promise<readonly string[]>
+  /**
+   * Subscriptions that were bought, by id: those that run and end before a moment, that are to get other terms or whose payment failed, and
+   * those that have ended since a moment.
+   */
+  listPurchased(page: {
+    readonly endsBefore: number
+    readonly endedSince: number
+    readonly after: string
+    readonly limit: number
+  }): Promise<readonly Subscription[]>
   /** Accounts with a subscription whose end has come. */
   listDue(now: number, limit: number): Promise<readonly string[]>
   /**

@@ -1,6 +1,10 @@
 /** The port for emails to members. The mailer renders and delivers them. */
 import type { Window } from '../billing/plan.ts'
+import type { Money } from '../billing/money.ts'
+import type { Order } from '../billing/order.ts'
+import type { Interval } from '../billing/payment-provider.ts'
 import type { Pool } from '../billing/product.ts'
+import type { PlanTerms } from '../billing/terms.ts'
 import type { AlertLevel } from '../billing/usage-alert.ts'
 import type { Reader } from '../identity/reader.ts'
 import type { EmailVerificationSecrets } from './email-verification-service.ts'
@@ -37,6 +41,32 @@ export interface UsageAlertFacts {
   readonly unsubscribeToken: string
 }
 
+/** What an email about a purchase states. */
+export type PurchaseEmail =
+  | { readonly kind: 'receipt' | 'refunded'; readonly order: Order }
+  /** `renews`: the payment provider charges `price` at `endsAt`. The token cancels that without a sign-in; null where nothing is charged. */
+  | (PlanEnd & { readonly kind: 'renewal'; readonly renews: boolean; readonly price: Money; readonly cancelToken: string | null })
+  /** From `endsAt` on the plan has other terms, at `newPrice`. */
+  | (PlanEnd & {
+      readonly kind: 'terms'
+      readonly from: PlanTerms
+      readonly to: PlanTerms
+      readonly interval: Interval
+      readonly price: Money
+      readonly newPrice: Money
+      readonly cancelToken: string
+    })
+  | (PlanEnd & { readonly kind: 'payment_failed' })
+  /** `next`: the plan that applies now. */
+  | (PlanEnd & { readonly kind: 'ended'; readonly next: string })
+
+interface PlanEnd {
+  /** The plan's name. */
+  readonly plan: string
+  readonly planId: string
+  readonly endsAt: number
+}
+
 /** A member's address, and how the member reads. */
 export interface MemberRecipient {
   readonly to: string
@@ -66,6 +96,8 @@ export interface MemberMailer {
   sendEmailChangeCode(recipient: { readonly to: string | null; readonly reader: Reader }, code: string): Promise<EmailOutcome>
   /** Tells the old address that the account has another one, which is masked. */
   sendEmailChanged(recipient: MemberRecipient, change: { readonly newAddress: string; readonly at: number }): Promise<void>
+  /** Whether it was queued: there is room for few notices, and the caller may try again. */
+  sendPurchaseEmail(recipient: MemberRecipient, email: PurchaseEmail): Promise<boolean>
   /** Sends the email once, now, and waits for the mail server, because the caller decides about another attempt. Never rejects. */
   deliverUsageAlert(recipient: MemberRecipient, alert: UsageAlertFacts, signal: AbortSignal): Promise<DeliveryOutcome>
 }

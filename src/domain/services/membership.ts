@@ -18,6 +18,7 @@ import { PasswordHasher } from '../identity/passwords/password-hasher.ts'
 import type { Calendar } from '../billing/period.ts'
 import type { Plan } from '../billing/plan.ts'
 import { UsageCarryOverService } from './usage-carry-over-service.ts'
+import { PurchaseMailService } from './orders/purchase-mail-service.ts'
 import { SessionService } from './session-service.ts'
 import { ProviderSignInService } from './sign-in/provider-sign-in-service.ts'
 import { SignInService } from './sign-in/sign-in-service.ts'
@@ -42,8 +43,12 @@ interface MembershipDeps {
   readonly keys: ApiKeyRules
   readonly plans: Readonly<Record<string, Plan>>
   readonly defaultPlan: string
+  /** The operator's, which the calendar follows. */
+  readonly timeZone: string
   /** Concurrent password hashes. */
   readonly maxConcurrentHashes: number
+  /** Called when an email about a purchase could not be sent. */
+  readonly onMailFailure: (error: unknown) => void
   /** Called when an account's credentials changed. */
   readonly onCredentialsChanged: (account: string) => void
 }
@@ -60,6 +65,7 @@ export interface Membership {
   readonly subscriptions: SubscriptionService
   readonly redeemCodes: RedeemCodeService
   readonly usageAlerts: UsageAlertService
+  readonly purchaseMail: PurchaseMailService
   readonly attemptLimits: AttemptLimits
   readonly formIds: FormIdService
   readonly passwords: PasswordHasher
@@ -115,6 +121,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     subscriptions,
     redeemCodes: new RedeemCodeService({ ...sharedDeps, subscriptions, boosts }),
     usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
+    purchaseMail: new PurchaseMailService({ ...deps, plans: deps, onFailure: deps.onMailFailure }),
     attemptLimits,
     formIds: new FormIdService(sharedDeps),
     passwords,

@@ -52,6 +52,7 @@ async function openBench(t: Test) {
       async sendAccountDeleted() {},
       sendEmailChangeCode: async () => 'queued',
       async sendEmailChanged() {},
+      sendPurchaseEmail: () => Promise.resolve(true),
       deliverUsageAlert: async () => 'sent',
     },
     calendar: createCalendar('UTC'),
@@ -68,6 +69,8 @@ async function openBench(t: Test) {
     },
     plans: {},
     defaultPlan: 'free',
+    timeZone: 'UTC',
+    onMailFailure: () => undefined,
     onCredentialsChanged: () => undefined,
   })
   // A guess is a comparison with the real secret. Hashing each password would only cost time.

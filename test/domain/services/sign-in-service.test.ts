@@ -32,6 +32,7 @@ t.test('a request without an email takes as long as one with: until it is queued
       async sendAccountDeleted() {},
       sendEmailChangeCode: async () => 'queued',
       async sendEmailChanged() {},
+      sendPurchaseEmail: () => Promise.resolve(true),
       deliverUsageAlert: async () => 'sent',
     },
     calendar: createCalendar('UTC'),
@@ -45,6 +46,8 @@ t.test('a request without an email takes as long as one with: until it is queued
     boostRules: { checkin: { pool: 'fast', credits: 1, days: 1 }, invite: { pool: 'fast', credits: 1, days: 1, perMonth: 1 } },
     plans: {},
     defaultPlan: 'free',
+    timeZone: 'UTC',
+    onMailFailure: () => undefined,
     onCredentialsChanged: () => undefined,
   })
   for (const [email, to] of [

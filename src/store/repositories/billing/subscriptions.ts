@@ -83,6 +83,25 @@ export function createSubscriptionRepository({ read, write, transact }: Database
       return rows.map(({ account }) => account)
     },
 
+    async listPurchased({ endsBefore, endedSince, after, limit }) {
+      const rows = await selectSubscriptions(read)
+        .where('source', '=', 'order')
+        .where('subscription.id', '>', after)
+        .where((where) =>
+          where.or([
+            where('ended_at', '>=', endedSince),
+            where.and([
+              where('state', 'in', ['active', 'past_due', 'cancelled']),
+              where.or([where('ends_at', '<', endsBefore), where('next_terms', 'is not', null), where('state', '=', 'past_due')]),
+            ]),
+          ]),
+        )
+        .orderBy('subscription.id')
+        .limit(limit)
+        .execute()
+      return rows.map(toSubscription)
+    },
+
     async listDue(now, limit) {
       const rows = await read
         .selectFrom('subscription')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createUnsubscribeToken, parseUnsubscribeToken } from '../../../src/domain/billing/unsubscribe-token.ts'
+import { createUnsubscribeToken, parseUnsubscribeToken } from '../../../src/domain/billing/email-link-token.ts'
 
 const secret = Buffer.alloc(32, 7)
 const token = createUnsubscribeToken(secret, 'acc_1')

@@ -12,6 +12,7 @@ interface Metric {
 export const alerts: Readonly<Record<string, string>> = {
   svc_ledger_mismatches: 'above 0: run `svc-gateway ledger verify`',
   svc_ledger_oldest_pending_settlement_seconds: 'above 60: the ledger accepts no settlements; see the log',
+  svc_orders_oldest_paid_not_granted_seconds: 'above 900: a member has paid and has nothing; run `svc-gateway doctor`',
   svc_ready: '0 for a minute: turns are refused; see `/readyz`',
   svc_data_disk_free_bytes: 'below a tenth of `svc_data_disk_size_bytes`: make room',
   svc_certificate_expiry_timestamp_seconds: 'within fourteen days: renew it and run `svc-gateway reload`',

@@ -149,6 +149,16 @@ export function createMetrics() {
       help: 'Broken invariants found by the last check of the ledger; 0 is good.',
       aggregator: 'first',
     }),
+    ungrantedOrders: gauge({
+      name: 'svc_orders_paid_not_granted',
+      help: 'Orders whose money was seen and that are not granted; only where something is sold.',
+      aggregator: 'max',
+    }),
+    oldestUngrantedOrderSeconds: gauge({
+      name: 'svc_orders_oldest_paid_not_granted_seconds',
+      help: 'Time since the oldest of them was paid; 0 without one.',
+      aggregator: 'max',
+    }),
     rateLimitStoreUp: gauge({
       name: 'svc_rate_limit_store_up',
       help: 'Whether the server of LIMITS_URL answers: 1 is good; 0: each node allows its share of requests a minute; absent without LIMITS_URL.',

@@ -10,6 +10,7 @@ import type { DatabaseStatus } from '../domain/database-status.ts'
 import { emailResults } from '../mail/email-results.ts'
 import type { EmailResult, MailStats } from '../mail/email-results.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
+import type { UngrantedOrders } from '../domain/billing/order.ts'
 import type { Upstreams } from '../upstream/target/upstreams.ts'
 import { none } from './ended-exchange.ts'
 import type { EndedExchange } from './ended-exchange.ts'
@@ -139,6 +140,12 @@ export class Telemetry {
   recordLedgerCheck(mismatches: number): void {
     this.#metrics.mismatches.set(mismatches)
     if (mismatches > 0) this.#log.fatal({ mismatches }, 'the ledger has mismatches; run: svc-gateway ledger verify')
+  }
+
+  /** Orders whose money was seen and that are not granted. */
+  recordUngrantedOrders({ count, oldestPaidAt }: UngrantedOrders, now: number): void {
+    this.#metrics.ungrantedOrders.set(count)
+    this.#metrics.oldestUngrantedOrderSeconds.set(oldestPaidAt === null ? 0 : Math.max(0, now - oldestPaidAt) / 1000)
   }
 
   recordReload(isAccepted: boolean, at: number): void {

@@ -1,6 +1,8 @@
-/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, send usage alerts, emails about plans and notifications, delete expired records, write backups. */
+/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, check orders, send usage alerts, emails about plans and notifications, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
 import type { Notifier } from '../notifications/notifier.ts'
+import { verifyBooks } from '../domain/services/orders/verify-books.ts'
+import type { OrderServicePort } from '../domain/services/orders/order-service-port.ts'
 import { BackupJob } from './backup-job.ts'
 import type { BackupFailure } from './backup-job.ts'
 import { ThrottledLog } from '../mail/throttled-log.ts'
@@ -10,6 +12,7 @@ import { ClockGuard } from './clock-guard.ts'
 const expireEveryMs = 2_500
 const flushEveryMs = 15_000
 const payBoostsEveryMs = 2_000
+const checkOrdersEveryMs = 5_000
 const tidyMembershipEveryMs = 60_000
 const sendAlertsEveryMs = 60_000
 const sendPurchaseMailEveryMs = 600_000
@@ -37,7 +40,7 @@ export class BackgroundJobs {
     this.#services = services
     this.#clockGuard = new ClockGuard(services)
     this.#throttledLog = new ThrottledLog(services.log, services.clock, 'failures')
-    const { ledger, clock, credentials, config, telemetry, membership } = services
+    const { ledger, clock, credentials, config, telemetry, membership, orders } = services
     this.#timers = [
       this.#every(expireEveryMs, 'expire holds', async () => {
         const expired = await ledger.expire(clock.now(), clock.monotonicMs())
@@ -68,15 +71,27 @@ export class BackgroundJobs {
       }),
       this.#everyOncePerCluster(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
       this.#everyOncePerCluster(verifyEveryMs, 'verify the ledger', async () => {
-        const { mismatches } = await ledger.verify(this.#closing.signal)
+        const { mismatches } = await verifyBooks(services.store, this.#closing.signal)
         telemetry.recordLedgerCheck(mismatches.length)
         notifier?.recordLedgerCheck(mismatches.length)
       }),
     )
     if (notifier !== null) this.#timers.push(...this.#createNotificationJobs(notifier))
+    if (orders !== null) this.#timers.push(...this.#createOrderJobs(orders))
     if (config.backup === null) return
     const backupJob = (this.#backupJob = new BackupJob({ settings: config.backup, dataDir: config.store.dataDir, services }))
     this.#timers.push(this.#everyOncePerCluster(checkBackupEveryMs, 'back up', () => backupJob.run(this.#closing.signal)))
+  }
+
+  #createOrderJobs(orders: OrderServicePort): Timer[] {
+    const { store, telemetry, clock } = this.#services
+    return [
+      this.#everyOncePerCluster(checkOrdersEveryMs, 'check orders', () => orders.sweep(this.#closing.signal)),
+      // On every node, so that no node reports what it saw when it last had the job above.
+      this.#every(observeEveryMs, 'count paid orders', async () =>
+        telemetry.recordUngrantedOrders(await store.orders.countUngranted(), clock.now()),
+      ),
+    ]
   }
 
   #createNotificationJobs(notifier: Notifier): Timer[] {

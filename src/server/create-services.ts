@@ -21,6 +21,7 @@ import { BodyReadScheduler } from '../system/body-read-scheduler.ts'
 import { mergeAttemptLimits } from '../domain/identity/limits/attempt-limits.ts'
 import { getMagicLinkLifetimeMs } from '../domain/identity/limits/email-send-limits.ts'
 import { createMembership } from '../domain/services/membership.ts'
+import { toPackOffer } from '../domain/services/orders/order-checkout.ts'
 import { createCalendar } from '../domain/billing/period.ts'
 import type { PaymentProvider } from '../domain/billing/payment-provider.ts'
 import type { ImageFiles } from '../domain/image.ts'
@@ -113,16 +114,22 @@ export function createServices(deps: ServiceDeps): CreatedServices {
   const calendar = createCalendar(config.timeZone)
   const credentials = new Credentials(store, names, clock, invalidateElsewhere)
   const attemptLimitTable = mergeAttemptLimits(config.limits.attempts)
+  const paymentProviders = deps.paymentProviders ?? new Map<string, PaymentProvider>()
   const membership = createMembership({
     store,
     mailer: createMemberMail(mail, {
       brand: config.brand.name,
       linkLifetimeMs: getMagicLinkLifetimeMs(attemptLimitTable),
       origins,
-      seller: { legalLines: [], taxText: null },
+      seller: { legalLines: config.payments.legalLines, taxText: config.payments.taxText },
     }),
     calendar,
     timeZone: config.timeZone,
+    sales: {
+      providers: paymentProviders,
+      packs: config.packs.map(toPackOffer),
+      getSite: () => origins.site,
+    },
     onMailFailure: (error) => log.warn({ err: error }, 'an email about a purchase could not be sent'),
     clock,
     ids,
@@ -149,7 +156,8 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     calendar,
     credentials,
     membership,
-    paymentProviders: deps.paymentProviders ?? new Map<string, PaymentProvider>(),
+    paymentProviders,
+    orders: membership.orders,
     boosts: membership.boosts,
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials, log),
     limits,

@@ -15,6 +15,7 @@ import type { Limits } from '../access/limits/limits.ts'
 import type { Credentials } from '../access/credentials.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
 import type { PaymentProvider } from '../domain/billing/payment-provider.ts'
+import type { OrderServicePort } from '../domain/services/orders/order-service-port.ts'
 import type { Membership } from '../domain/services/membership.ts'
 import type { Calendar } from '../domain/billing/period.ts'
 import type { Store } from '../domain/store.ts'
@@ -53,6 +54,8 @@ export interface Services {
   readonly membership: Membership
   /** Through whom members pay, by name in the order of the configuration; none: nothing is sold. */
   readonly paymentProviders: ReadonlyMap<string, PaymentProvider>
+  /** Null where nothing is sold. */
+  readonly orders: OrderServicePort | null
   /** The part of `membership` that plugins use. */
   readonly boosts: Membership['boosts']
   readonly products: Products

@@ -36,6 +36,7 @@ export const auditEvents = [
   'order_renewal_cancelled',
   'account_disabled',
   'account_enabled',
+  'account_deletion_refused',
   'account_deleted',
 ] as const
 export type AuditEvent = (typeof auditEvents)[number]

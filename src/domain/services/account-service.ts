@@ -13,6 +13,8 @@ import type { EmailOutcome } from './member-mailer.ts'
 import type { SignInDeps } from './sign-in/sign-in-service.ts'
 import type { UsageCarryOverService } from './usage-carry-over-service.ts'
 import type { Store } from '../store.ts'
+import { GatewayError } from '../../errors.ts'
+import type { OrderServicePort } from './orders/order-service-port.ts'
 import type { ClientInfo } from '../identity/client-info.ts'
 
 type SharedDeps = 'attemptLimits' | 'passwords' | 'emailVerification' | 'mailer' | 'writeAudit' | 'clock' | 'onCredentialsChanged'
@@ -22,6 +24,8 @@ interface AccountDeps extends Pick<SignInDeps, SharedDeps> {
   readonly usageCarryOver: UsageCarryOverService
   readonly ids: { bytes(size: number): Uint8Array }
   readonly rules: EmailRules & SignUpRules
+  /** Ends renewals before an account is deleted; null where nothing is sold. */
+  readonly orders: Pick<OrderServicePort, 'prepareDeletion'> | null
 }
 
 type CurrentSession = Pick<Session, 'id' | 'account' | 'method' | 'createdAt'>
@@ -173,7 +177,10 @@ export class AccountService {
     return aliases.some((other) => other.id !== account && other.email !== null && isSameMailbox(other.email, address))
   }
 
-  /** Erases the person; the ledger stays. @throws TooManyAttempts */
+  /**
+   * Erases the person; the ledger and receipts stay. Where the payment provider cannot end a renewal now, nothing is deleted, so that no card is
+   * charged for an account that is gone. @throws TooManyAttempts, GatewayError
+   */
   async deleteAccount(
     session: CurrentSession,
     evidence: Evidence,
@@ -182,6 +189,10 @@ export class AccountService {
     const { store, usageCarryOver, mailer, writeAudit, clock, onCredentialsChanged } = this.#deps
     const verdict = await this.#checkEvidence(session, evidence, client, 'account deletion')
     if (verdict !== 'proven') return verdict
+    if (this.#deps.orders !== null && !(await this.#deps.orders.prepareDeletion(session.account))) {
+      await writeAudit('account_deletion_refused', session.account, client, { reason: 'the renewal could not be ended' })
+      throw createRenewalError()
+    }
     const account = await store.accounts.find(session.account)
     const carryOver = account === undefined ? null : await usageCarryOver.exportUsage(account)
     await store.accounts.erase(session.account, clock.now(), carryOver)
@@ -244,6 +255,15 @@ export class AccountService {
     if (isFreshSignIn(session, now)) return 'proven'
     return passwordHash === null ? 'missing' : 'wrong'
   }
+}
+
+function createRenewalError(): GatewayError {
+  return new GatewayError('temporarily_unavailable', {
+    message: {
+      en: 'The payment provider could not end your renewal just now, so your account was not deleted. Try again in an hour; the operator has been told.',
+      zh: '支付服务商暂时无法终止您的续订，因此账户未被删除。请一小时后再试；运营者已收到通知。',
+    },
+  })
 }
 
 function isFreshSignIn({ method, createdAt }: CurrentSession, now: number): boolean {

@@ -15,9 +15,12 @@ import { EmailVerificationService } from './email-verification-service.ts'
 import type { EmailRules } from '../identity/email/email-address.ts'
 import type { MemberMailer } from './member-mailer.ts'
 import { PasswordHasher } from '../identity/passwords/password-hasher.ts'
+import type { PaymentProvider } from '../billing/payment-provider.ts'
 import type { Calendar } from '../billing/period.ts'
 import type { Plan } from '../billing/plan.ts'
 import { UsageCarryOverService } from './usage-carry-over-service.ts'
+import { OrderService } from './orders/order-service.ts'
+import type { PackOffer } from './orders/order-answers.ts'
 import { PurchaseMailService } from './orders/purchase-mail-service.ts'
 import { SessionService } from './session-service.ts'
 import { ProviderSignInService } from './sign-in/provider-sign-in-service.ts'
@@ -45,12 +48,22 @@ interface MembershipDeps {
   readonly defaultPlan: string
   /** The operator's, which the calendar follows. */
   readonly timeZone: string
+  /** Left out: nothing is sold. */
+  readonly sales?: Sales
   /** Concurrent password hashes. */
   readonly maxConcurrentHashes: number
   /** Called when an email about a purchase could not be sent. */
   readonly onMailFailure: (error: unknown) => void
   /** Called when an account's credentials changed. */
   readonly onCredentialsChanged: (account: string) => void
+}
+
+interface Sales {
+  /** Through whom members pay; none: nothing is sold. */
+  readonly providers: ReadonlyMap<string, PaymentProvider>
+  readonly packs: readonly PackOffer[]
+  /** The public address of the website. */
+  readonly getSite: () => string
 }
 
 export interface Membership {
@@ -64,6 +77,8 @@ export interface Membership {
   readonly boosts: BoostService
   readonly subscriptions: SubscriptionService
   readonly redeemCodes: RedeemCodeService
+  /** Null where nothing is sold. */
+  readonly orders: OrderService | null
   readonly usageAlerts: UsageAlertService
   readonly purchaseMail: PurchaseMailService
   readonly attemptLimits: AttemptLimits
@@ -107,12 +122,25 @@ export function createMembership(deps: MembershipDeps): Membership {
     mergeAliases: deps.rules.mergeAliases,
   })
   const subscriptions = new SubscriptionService(sharedDeps)
+  const purchaseMail = new PurchaseMailService({ ...deps, plans: deps, onFailure: deps.onMailFailure })
+  const orders =
+    deps.sales === undefined || deps.sales.providers.size === 0
+      ? null
+      : new OrderService({
+          ...sharedDeps,
+          ...deps.sales,
+          subscriptions,
+          boosts,
+          ledger: store.ledger,
+          onChanged: (order, steps) => purchaseMail.onChanged(order, steps),
+          wasAnnounced: (subscription, terms) => purchaseMail.wasAnnounced(subscription, terms),
+        })
   const signUp = new SignUpService(sharedDeps)
   const sessions = new SessionService(sharedDeps)
   return {
     signIn: new SignInService({ ...sharedDeps, signUp, sessions }),
     providerSignIn: new ProviderSignInService({ ...sharedDeps, signUp, sessions }),
-    account: new AccountService(sharedDeps),
+    account: new AccountService({ ...sharedDeps, orders }),
     apiKeys: new ApiKeyService(sharedDeps),
     sessions,
     deviceLogins: new DeviceLoginService(sharedDeps),
@@ -120,8 +148,9 @@ export function createMembership(deps: MembershipDeps): Membership {
     boosts,
     subscriptions,
     redeemCodes: new RedeemCodeService({ ...sharedDeps, subscriptions, boosts }),
+    orders,
     usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
-    purchaseMail: new PurchaseMailService({ ...deps, plans: deps, onFailure: deps.onMailFailure }),
+    purchaseMail,
     attemptLimits,
     formIds: new FormIdService(sharedDeps),
     passwords,

@@ -1,6 +1,7 @@
 /** `svc-gateway ledger verify` and `svc-gateway turns` */
 import type { TurnQuery, TurnState } from '../../domain/billing/ledger.ts'
 import { toUsageTurn } from '../../domain/billing/usage.ts'
+import { verifyBooks } from '../../domain/services/orders/verify-books.ts'
 import { requireAccount, CommandError, withInstallation } from '../installation.ts'
 import type { Installation } from '../installation.ts'
 import { findEmails } from '../find-emails.ts'
@@ -13,7 +14,7 @@ import type { OutputOptions, CommandResult } from '../output.ts'
 /** Rebuilds every balance from the entries; exits with 1 on a mismatch. */
 export function verifyLedger(options: OutputOptions): Promise<CommandResult> {
   return withInstallation(async ({ store }) => {
-    const { ok, accounts, turns, holdsOpen, mismatches } = await store.ledger.verify()
+    const { ok, accounts, turns, holdsOpen, mismatches } = await verifyBooks(store)
     const pending = await store.ledger.countPendingSettlements()
     const renderText = () =>
       [

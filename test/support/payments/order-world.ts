@@ -9,6 +9,7 @@ import type { PackOffer } from '../../../src/domain/services/orders/order-answer
 import { OrderService } from '../../../src/domain/services/orders/order-service.ts'
 import { SubscriptionService } from '../../../src/domain/services/subscription-service.ts'
 import type { Store } from '../../../src/domain/store.ts'
+import { guardProvider } from '../../../src/payments/guard-provider.ts'
 import { createPlan } from '../gateway/test-plans.ts'
 
 export interface OrderWorld {
@@ -79,7 +80,12 @@ export function createOrderWorld(options: WorldOptions): OrderWorld {
     },
     ledger: store.ledger,
     packs: salePacks,
-    providers: new Map(options.providers.map((provider) => [provider.name, provider])),
+    providers: new Map(
+      options.providers.map((provider) => [
+        provider.name,
+        guardProvider(provider, { clock, setting: `payments.providers.${provider.name}` }),
+      ]),
+    ),
     getSite: () => 'https://gateway.example',
     onChanged: (order, steps) => void changes.push({ order, steps }),
     wasAnnounced,

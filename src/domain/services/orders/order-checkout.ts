@@ -205,6 +205,19 @@ export class OrderCheckout {
   }
 }
 
+/** A pack as the configuration has it, with prices in decimals. */
+export function toPackOffer({
+  id,
+  pool,
+  credits,
+  days,
+  prices,
+}: Omit<PackOffer, 'prices'> & {
+  readonly prices: readonly { readonly amount: number; readonly currency: string }[]
+}): PackOffer {
+  return { id, pool, credits, days, prices: prices.map(({ amount, currency }) => toMoney(amount, currency.toUpperCase())) }
+}
+
 /** Of one interval; free ones are not sold, and neither is what the currency cannot express. */
 function listPrices(plan: Plan, interval: Interval): readonly Money[] {
   return plan.prices

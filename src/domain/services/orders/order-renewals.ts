@@ -30,7 +30,7 @@ interface RenewalDeps {
   /** The newest terms of a plan that is configured. */
   readonly findNewestTerms: (plan: string) => Promise<PlanTerms | undefined>
   /** Whether the member was told of these terms at least thirty days ago. */
-  readonly wasAnnounced: (subscription: string, terms: string) => Promise<boolean>
+  readonly wasAnnounced: (subscription: Subscription, terms: string) => Promise<boolean>
 }
 
 const hourMs = 3_600_000
@@ -58,6 +58,13 @@ export function chooseRenewalTerms(
   return newest !== null && isNoWorse(newest) ? newest : current
 }
 
+/** What terms cost in the currency and interval of an order; null where they have no such price. */
+function findPrice({ plan }: PlanTerms, { item, price }: Pick<Order, 'item' | 'price'>): Money | null {
+  if (item.kind !== 'plan') return null
+  const found = plan.prices.find((each) => each.interval === item.interval && each.currency.toUpperCase() === price.currency)
+  return found === undefined ? null : toMoney(found.amount, price.currency)
+}
+
 export class OrderRenewals {
   readonly #deps: RenewalDeps
 
@@ -70,19 +77,14 @@ export class OrderRenewals {
     const { providerSubscription: reference } = root
     if (reference === null || provider.subscriptions === undefined) return
     const facts = await provider.subscriptions.query(reference)
-    for (const invoice of facts.invoices) await this.#renew(root, reference, invoice, provider.subscriptions, by)
+    for (const invoice of facts.invoices) await this.#renew(root, reference, invoice, by)
+    await this.#changePrice(root, provider.subscriptions)
     const endsAt = await this.#applyState(root, facts)
     await this.#scheduleNext(root, facts, endsAt, by)
   }
 
   /** One order for each paid invoice, however often it is seen. */
-  async #renew(
-    root: Order,
-    reference: string,
-    invoice: ProviderInvoice,
-    atProvider: ProviderSubscriptions,
-    by: OrderActor,
-  ): Promise<void> {
+  async #renew(root: Order, reference: string, invoice: ProviderInvoice, by: OrderActor): Promise<void> {
     const { store, changes, clock, ids } = this.#deps
     if ((await store.orders.findByReference(root.provider, invoice.reference)) !== undefined) return
     if ((await store.orders.findByPayment(root.provider, invoice.payment)) !== undefined) return
@@ -90,9 +92,11 @@ export class OrderRenewals {
     const subscription = await this.#findSubscription(root)
     const last = (subscription && (await store.orders.findBySubscription(subscription.id))) ?? root
     if (last.item.kind !== 'plan') return
-    const current = { terms: last.item.terms, price: last.price }
+    const current = { terms: last.item.terms, price: findPrice(last.item.terms, last) ?? last.price }
     const next = await this.#chooseTerms(current, last, subscription)
-    const price = next.price.amount < current.price.amount ? next.price : current.price
+    // The provider may charge the price before for the last time.
+    const prices = [current.price, last.price].toSorted((one, other) => other.amount - one.amount)
+    const price = prices.find(({ amount }) => amount <= invoice.money.amount) ?? prices.at(-1) ?? last.price
     const draft: OrderDraft = {
       ...last,
       id: ids.next('ord_', now),
@@ -139,28 +143,33 @@ export class OrderRenewals {
     await changes.apply(order.id, by, (stored) =>
       stored.paidAt === null ? recordPayment(stored, { money, payment, subscription: reference }, clock.now(), by) : null,
     )
-    if (next.price.amount < current.price.amount)
-      await atProvider.changeAtRenewal(reference, {
-        title: next.terms.plan.name,
-        money: next.price,
-        interval: last.item.interval,
-      })
   }
 
-  async #chooseTerms(current: PricedTerms, { item }: Order, subscription: Subscription | undefined): Promise<PricedTerms> {
+  /** The provider charges from the next renewal on what the terms of the running span cost. Repeated until it has. */
+  async #changePrice(root: Order, atProvider: ProviderSubscriptions): Promise<void> {
+    const subscription = await this.#findSubscription(root)
+    const last = subscription && (await this.#deps.store.orders.findBySubscription(subscription.id))
+    if (last?.item.kind !== 'plan' || last.providerSubscription === null) return
+    const money = findPrice(last.item.terms, last)
+    if (money === null || money.amount === last.price.amount) return
+    await atProvider.changeAtRenewal(last.providerSubscription, {
+      title: last.item.terms.plan.name,
+      money,
+      interval: last.item.interval,
+    })
+  }
+
+  async #chooseTerms(current: PricedTerms, last: Order, subscription: Subscription | undefined): Promise<PricedTerms> {
     const { store, findNewestTerms, wasAnnounced } = this.#deps
-    if (item.kind !== 'plan') return current
     const toPriced = (terms: PlanTerms | undefined): PricedTerms | null => {
-      const price = terms?.plan.prices.find(
-        (each) => each.interval === item.interval && each.currency.toUpperCase() === current.price.currency,
-      )
-      return terms === undefined || price === undefined ? null : { terms, price: toMoney(price.amount, current.price.currency) }
+      const price = terms === undefined ? null : findPrice(terms, last)
+      return terms === undefined || price === null ? null : { terms, price }
     }
     const newest = toPriced(await findNewestTerms(current.terms.plan.id))
     const movedTo = subscription?.nextTerms ?? null
     const moved = movedTo === null ? null : toPriced(await store.subscriptions.findTerms(movedTo))
     if (moved === null || subscription === undefined || movedTo === null) return chooseRenewalTerms(current, newest, null)
-    return chooseRenewalTerms(current, newest, { ...moved, wasAnnounced: await wasAnnounced(subscription.id, movedTo) })
+    return chooseRenewalTerms(current, newest, { ...moved, wasAnnounced: await wasAnnounced(subscription, movedTo) })
   }
 
   /** The subscription that the newest granted order of the provider's subscription gave. */

@@ -25,6 +25,7 @@ import type {
   RawNotification,
 } from '../../billing/payment-provider.ts'
 import type { Ledger } from '../../billing/ledger.ts'
+import type { Subscription } from '../../billing/subscription.ts'
 import type { PlanTerms } from '../../billing/terms.ts'
 import type { Account } from '../../identity/account.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
@@ -53,7 +54,7 @@ export interface OrderServiceDeps extends OrderChangeDeps, CheckoutDeps {
   /** The public address of the website. */
   readonly getSite: () => string
   /** Whether the member was told of these terms of the next span at least thirty days ago. */
-  readonly wasAnnounced: (subscription: string, terms: string) => Promise<boolean>
+  readonly wasAnnounced: (subscription: Subscription, terms: string) => Promise<boolean>
 }
 
 /** Orders of one sweep, and how many of them at once. */
@@ -213,7 +214,7 @@ export class OrderService implements OrderServicePort {
     const ref = { order: order.id, reference, payment: order.payment }
     const found = await provider.query(ref)
     const changed = await this.#recordUnpaidFacts(order.id, found, by)
-    if (changed?.state === 'granted') return this.#askPaid(changed, provider, by)
+    if (changed?.state === 'granted') return this.#followRenewals(changed, provider, by)
     const now = clock.now()
     if (changed?.state !== 'sent' || now < changed.expiresAt) {
       if (changed?.state === 'sent' && provider.isConfirmedByHand) await this.#waitForExpiry(changed, by)
@@ -269,10 +270,14 @@ export class OrderService implements OrderServicePort {
           : null,
       )
     }
+    await this.#followRenewals(order, provider, by)
+  }
+
+  /** Only the first order of a provider's subscription is asked about again. */
+  async #followRenewals(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
     if (order.providerSubscription === null) return
     const root = await this.#deps.store.orders.findByProviderSubscription(order.provider, order.providerSubscription)
     if (root?.state === 'granted') await this.#renewals.follow(root, provider, by)
-    // Only the first order of a subscription is asked about again.
     if (root?.id !== order.id)
       await this.#changes.apply(order.id, by, (stored) =>
         stored.state === 'granted' && stored.nextCheckAt !== null ? { order: { ...stored, nextCheckAt: null }, steps: [] } : null,
@@ -440,8 +445,8 @@ export class OrderService implements OrderServicePort {
     const { store, clock } = this.#deps
     const due = [...(await store.orders.listDue(clock.now(), maxPerSweep))]
     const work = async (): Promise<void> => {
-      for (let order = due.shift(); order !== undefined && signal?.aborted !== true; order = due.shift())
-        await this.check(order.id, 'sweep')
+      for (let order = due.shift(); order !== undefined; order = due.shift())
+        if (signal?.aborted !== true) await this.check(order.id, 'sweep')
     }
     await Promise.all(Array.from({ length: maxConcurrentChecks }, work))
   }

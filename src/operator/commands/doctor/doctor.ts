@@ -27,6 +27,7 @@ import { checkBackup } from './check-backup.ts'
 import { checkLastReload } from './check-last-reload.ts'
 import { checkMail } from './check-mail.ts'
 import { checkNotifications } from './check-notifications.ts'
+import { checkOrders } from './check-orders.ts'
 import { checkPromptReports, maxReadTurns } from './check-prompt-reports.ts'
 import { checkUpstreams } from './check-upstreams.ts'
 import { describeError } from './describe-error.ts'
@@ -90,6 +91,7 @@ async function examine(options: DoctorOptions): Promise<readonly HealthCheck[]> 
       checkSearch(config),
       checkMail(config, options.sendTestMail),
       checkNotifications(config),
+      checkOrders(config),
       checkSignInProviders(config),
       checkTrustedIssuers(config),
       options.from === undefined ? [] : checkPublicAddress(config, options.from),

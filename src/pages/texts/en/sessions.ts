@@ -52,6 +52,7 @@ export const sessions = {
     order_renewal_cancelled: 'Renewal cancelled',
     account_disabled: 'Account disabled',
     account_enabled: 'Account enabled',
+    account_deletion_refused: 'Deletion waits for the payment provider',
     account_deleted: 'Account deleted',
   } as Record<string, string>,
 }

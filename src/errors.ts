@@ -281,6 +281,14 @@ export const errorCatalog = {
     en: 'This code cannot be redeemed.',
     zh: '该兑换码无法兑换。',
   },
+  order_refused: {
+    status: 409,
+    stage: 'membership',
+    type: 'invalid_request_error',
+    actions: ['fix_request', 'contact_operator'],
+    en: 'This cannot be bought at the moment.',
+    zh: '当前无法购买。',
+  },
 } as const satisfies Record<string, CatalogEntry>
 
 export type ErrorCode = keyof typeof errorCatalog

@@ -121,7 +121,7 @@ export function createServices(deps: ServiceDeps): CreatedServices {
       brand: config.brand.name,
       linkLifetimeMs: getMagicLinkLifetimeMs(attemptLimitTable),
       origins,
-      seller: { legalLines: config.payments.legalLines, taxText: config.payments.taxText },
+      seller: config.payments,
     }),
     calendar,
     timeZone: config.timeZone,

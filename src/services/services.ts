@@ -54,10 +54,10 @@ export interface Services {
   readonly membership: Membership
   /** Through whom members pay, by name in the order of the configuration; none: nothing is sold. */
   readonly paymentProviders: ReadonlyMap<string, PaymentProvider>
-  /** Null where nothing is sold. */
-  readonly orders: OrderServicePort | null
   /** The part of `membership` that plugins use. */
   readonly boosts: Membership['boosts']
+  /** Null where nothing is sold. */
+  readonly orders: OrderServicePort | null
   readonly products: Products
   /** This installation's secret (32 bytes), from which every keyed hash is derived. */
   readonly secret: Buffer

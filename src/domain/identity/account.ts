@@ -71,6 +71,9 @@ export interface Accounts {
    */
   setPlan(id: string, plan: string, until?: number): Promise<boolean>
   setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
+  /** Whether turns go on with packs that the member bought when the plan is used up; true by default. */
+  readSpendsPacks(id: string): Promise<boolean>
+  setSpendsPacks(id: string, spendsPacks: boolean): Promise<void>
   /** Moves accounts without terms whose plan has ended to `plan`; returns their ids. */
   endExpiredPlans(now: number, plan: string): Promise<readonly string[]>
   /**

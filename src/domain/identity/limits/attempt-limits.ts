@@ -67,6 +67,8 @@ const defaultAttemptLimits = {
   'app-token': { times: 120, withinMs: 10 * minuteMs },
   'redeem-by-account': { times: 10, withinMs: hourMs },
   'redeem-by-network': { times: 30, withinMs: hourMs },
+  'order-by-account': { times: 30, withinMs: hourMs },
+  'order-check-by-account': { times: 60, withinMs: 10 * minuteMs },
   'boost-by-account': { times: 60, withinMs: minuteMs },
   'device-decision-by-account': { times: 30, withinMs: hourMs },
   'app-decision-by-account': { times: 30, withinMs: hourMs },

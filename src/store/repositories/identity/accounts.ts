@@ -172,6 +172,19 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
       )
     },
 
+    async readSpendsPacks(id) {
+      const row = await read.selectFrom('account').select('spends_packs').where('id', '=', id).executeTakeFirst()
+      return row?.spends_packs !== 0
+    },
+
+    async setSpendsPacks(id, spendsPacks) {
+      await write
+        .updateTable('account')
+        .set({ spends_packs: spendsPacks ? 1 : 0 })
+        .where('id', '=', id)
+        .execute()
+    },
+
     async endExpiredPlans(now, plan) {
       // Almost always none: a read without the writer shows it.
       const due = await read

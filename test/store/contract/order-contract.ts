@@ -482,8 +482,53 @@ export function testOrderContract(t: Test, openStore: (t: Test) => Promise<Store
     t.match(await world.orders.find(null, order?.id ?? ''), { state: 'granted' }, 'receipts stay')
   })
 
-  test('the story of an order cannot be changed', async (t, scene) => {
-    await pay(scene, 'small')
-    t.equal((await scene.store.orders.verify()).length, 0)
+  test('a member can keep bought packs from being spent', async (t, scene) => {
+    const { store, world } = scene
+    const order = await pay(scene, 'small')
+    await store.ledger.grant({
+      id: 'pack_given',
+      account: world.account.id,
+      kind: 'grant',
+      pool: 'premium',
+      credits: 50,
+      at: noon,
+      expiresAt: noon + 60 * day,
+    })
+    const none = { day: 0, week: 0, month: 0 }
+    const take = (amount: number) => store.ledger.reserve(createReserveOrder({ amount, minAmount: amount, limits: none }))
+    await store.accounts.setSpendsPacks(world.account.id, false)
+    t.match(await take(51), { kind: /insufficient|elsewhere/ })
+    const given = await take(50)
+    t.match(given, { kind: 'held' }, 'a pack that was given')
+    t.match(await store.ledger.findPack(world.account.id, order?.pack ?? ''), { reserved: 0, settled: 0 })
+    await store.accounts.setSpendsPacks(world.account.id, true)
+    t.match(await take(900), { kind: 'held' })
+    t.match(await store.ledger.findPack(world.account.id, order?.pack ?? ''), { reserved: 900 })
+  })
+
+  test('packs are spent by their end, the one without an end last', async (t, { store, world, provider }) => {
+    const ids: string[] = []
+    for (const [what, currency] of [
+      ['endless', 'JPY'],
+      ['small', 'EUR'],
+    ] as const) {
+      const order = await placeOrder(world, what, { currency })
+      provider.pay(order.id)
+      ids.push((await world.orders.check(order.id, 'return'))?.pack ?? '')
+    }
+    const other = await store.ledger.grant({
+      id: 'pack_given',
+      account: world.account.id,
+      kind: 'grant',
+      pool: 'fast',
+      credits: 30,
+      at: noon,
+      expiresAt: noon + day,
+    })
+    const none = { day: 0, week: 0, month: 0 }
+    const held = await store.ledger.reserve(createReserveOrder({ pool: 'fast', amount: 40, minAmount: 40, limits: none }))
+    t.match(held, { kind: 'held' })
+    t.match(await store.ledger.findPack(world.account.id, other.id), { reserved: 30 })
+    t.match(await store.ledger.findPack(world.account.id, ids[0] ?? ''), { reserved: 10 })
   })
 }

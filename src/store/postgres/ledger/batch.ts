@@ -11,9 +11,9 @@ import type { IdempotentTurn } from '../../ledger/engine/ledger-storage.ts'
 import { bucketFields } from '../../schema/schema.ts'
 import type { SettlementTurn } from '../../ledger/turn-columns.ts'
 import { isWriteConflict } from '../connection/errors.ts'
-import type { ArchivedBucket, BalanceRow } from './unit-of-work.ts'
+import type { ArchivedBucket, BalanceRow, LoadedPack } from './unit-of-work.ts'
 import { AccountState, NotLoaded, UnitOfWork } from './unit-of-work.ts'
-import type { BucketTable, PackTable } from '../../schema/schema.ts'
+import type { BucketTable } from '../../schema/schema.ts'
 import type { Statement } from './ledger-sql.ts'
 import * as sql from './ledger-sql.ts'
 import { toColdStatements, toTurnRows } from './write-set.ts'
@@ -297,7 +297,7 @@ export class Batch {
       const state = this.#states.get(account)
       if (state === undefined) continue
       state.coldRows = {
-        packs: (packs.rows as PackTable[]).filter(mine),
+        packs: (packs.rows as LoadedPack[]).filter(mine),
         buckets: (buckets.rows as BucketTable[]).filter(mine).map(toArchivedBucket),
       }
     }

@@ -2,6 +2,7 @@
  * The ledger's statements for PostgreSQL. Each works on many rows, given as arrays of columns, and is prepared once per
  * connection by its name.
  */
+import { purchasedPackPrefix } from '../../../domain/billing/order.ts'
 import { bucketValueColumns } from '../../ledger/account-balance.ts'
 import { bucketFields } from '../../schema/schema.ts'
 import {
@@ -293,10 +294,14 @@ export const readBuckets = defineStatement(
 const packRow = 'id, account, kind, pool, granted, reserved, settled, expires_at, created_at'
 
 /** Packs with something left, and the named ones. */
+const isPaused = `(id >= '${purchasedPackPrefix}' and id < '${purchasedPackPrefix}~'
+  and exists (select 1 from account where account.id = pack.account and account.spends_packs = 0))`
+
 export const readPacks: (accounts: readonly string[], ids: readonly string[]) => Statement = (accounts, named) => ({
   name: 'read_packs',
-  text: `select ${packRow} from pack where account = any($1::text[]) and settled < granted
-    union select ${packRow} from pack where id = any($2::text[]) and account = any($1::text[])`,
+  // The switch of a member is read with the packs, so that turns of the plan cost nothing more.
+  text: `select ${packRow}, ${isPaused} as paused from pack where account = any($1::text[]) and settled < granted
+    union select ${packRow}, ${isPaused} as paused from pack where id = any($2::text[]) and account = any($1::text[])`,
   values: [toArrayLiteral(accounts), toArrayLiteral(named)],
 })
 

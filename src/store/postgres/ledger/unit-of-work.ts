@@ -43,8 +43,11 @@ export interface ArchivedBucket {
   readonly values: readonly number[]
 }
 
+/** `paused`: the member bought it, and lets no turn spend it. */
+export type LoadedPack = PackTable & { readonly paused?: boolean }
+
 interface ColdRows {
-  readonly packs: readonly PackTable[]
+  readonly packs: readonly LoadedPack[]
   readonly buckets: readonly ArchivedBucket[]
 }
 
@@ -90,7 +93,7 @@ export class AccountState {
   balance: AccountBalance
   changes: AccountChanges
   turns: Map<number, SettlementTurn>
-  #packs = new Map<string, PackTable>()
+  #packs = new Map<string, LoadedPack>()
   #archived = new Map<number, ArchivedBucket>()
 
   constructor(account: string, row: BalanceRow) {
@@ -130,7 +133,7 @@ export class AccountState {
     return { running: row.running + changes.running, seq, hash, packs: row.packs + changes.newPacks.length, cells: bucketValues }
   }
 
-  get packs(): Map<string, PackTable> {
+  get packs(): Map<string, LoadedPack> {
     if (this.row.packs > 0) this.#assertLoaded()
     return this.#packs
   }
@@ -280,7 +283,7 @@ export class UnitOfWork implements LedgerStorage {
 
   listOpenPacks(account: string, pool: Pool, at: number): readonly OpenPack[] {
     return [...this.#getAccount(account).packs.values()]
-      .filter((pack) => pack.pool === pool && pack.expires_at > at && pack.settled < pack.granted)
+      .filter((pack) => pack.pool === pool && pack.expires_at > at && pack.settled < pack.granted && pack.paused !== true)
       .toSorted((one, other) => one.expires_at - other.expires_at || (one.id < other.id ? -1 : 1))
       .map(({ id, granted, reserved, settled }) => ({ id, left: granted - reserved - settled, reserved }))
   }

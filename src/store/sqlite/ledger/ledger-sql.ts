@@ -1,4 +1,5 @@
 /** The ledger's prepared statements for SQLite. */
+import { purchasedPackPrefix } from '../../../domain/billing/order.ts'
 import type { Statement } from 'better-sqlite3'
 import type { IdempotentTurn } from '../../ledger/engine/ledger-storage.ts'
 import type { PackTable } from '../../schema/schema.ts'
@@ -39,6 +40,8 @@ export function prepareLedgerSql(db: Connection) {
     openPacks: prepare<OpenPack>(`
       select id, granted - reserved - settled as left, reserved from pack
       where account = ? and pool = ? and expires_at > ? and settled < granted
+        and (id < '${purchasedPackPrefix}' or id > '${purchasedPackPrefix}~'
+          or (select spends_packs from account where account.id = pack.account) = 1)
       order by expires_at, id`),
     applyPackDelta: prepare('update pack set reserved = reserved + ?, settled = settled + ? where id = ?'),
     pack: prepare<PackTable>('select * from pack where id = ?'),

@@ -147,10 +147,7 @@ export class BoostService {
 
   /** Grants the pack of a recorded claim; again is once. */
   async deliver(claim: BoostClaim): Promise<Pack> {
-    const { boosts, ledger } = this.#deps
-    const pack = await ledger.grant(claim)
-    await boosts.markDelivered(claim.id)
-    return pack
+    return deliverClaim(this.#deps, claim)
   }
 
   /** The first current rush; one that the person has a pack of does not hide another open one. */
@@ -201,6 +198,13 @@ export class BoostService {
     }
     return code
   }
+}
+
+/** Grants the pack of a recorded claim; again is once. */
+export async function deliverClaim({ boosts, ledger }: Pick<BoostDeps, 'boosts' | 'ledger'>, claim: BoostClaim): Promise<Pack> {
+  const pack = await ledger.grant(claim)
+  await boosts.markDelivered(claim.id)
+  return pack
 }
 
 /** Works through all items even if one fails every time; throws the first error at the end. */

@@ -1,10 +1,5 @@
 /** `svc-gateway account …` */
-import { systemClock } from '../../system/clock.ts'
-import { join } from 'node:path'
 import { maskEmail } from '../../domain/identity/audit.ts'
-import { toSmtpServer } from '../../config/smtp-server.ts'
-import { createFolderTransport } from '../../mail/mailer.ts'
-import { deliverBySmtp } from '../../mail/smtp/smtp-delivery.ts'
 import { renderEmailChanged } from '../../mail/email-change-email.ts'
 import { hashPassword } from '../../domain/identity/passwords/password.ts'
 import { anyEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
@@ -20,6 +15,7 @@ import { getPlan } from '../../domain/billing/plan.ts'
 import { resolvePlan } from '../../domain/billing/terms.ts'
 import { toUsageBoosts, toUsagePools } from '../../domain/billing/usage.ts'
 import { parseFutureInstant, parseWholeNumber } from './boost.ts'
+import { deliverEmail } from '../deliver-email.ts'
 import { requireAccount, CommandError, requirePlan, withInstallation } from '../installation.ts'
 import type { Installation } from '../installation.ts'
 import { formatCellTime, formatMoment, formatTable, pluralize, renderResult } from '../output.ts'
@@ -172,6 +168,11 @@ export function deleteAccount(idOrEmail: string, options: OutputOptions & { yes?
     )
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const { store, config, clock } = installation
+    const { openOrders } = await import('./order/open-orders.ts')
+    if (!(await (await openOrders(installation)).orders.prepareDeletion(account.id)))
+      throw new CommandError(
+        `The renewal of account ${account.id} could not be ended at its payment provider, so nothing was deleted. See: svc-gateway order list --account ${account.id}`,
+      )
     const secret = await readSecret(config)
     const persons = new UsageCarryOverService({ ...installation, ledger: store.ledger, rules: config.signIn, secret })
     if (!(await store.accounts.erase(account.id, clock.now(), await persons.exportUsage(account))))
@@ -205,27 +206,20 @@ export function setEmail(idOrEmail: string, options: OutputOptions & { email: st
 
 /** Reports what became of each email. */
 async function sendNotices(
-  { config, ids, clock }: Installation,
+  installation: Installation,
   recipients: readonly string[],
   change: { readonly newAddress: string; readonly at: number },
 ): Promise<string> {
-  const { mail, store, brand, listen } = config
-  const smtp = toSmtpServer(config)
-  const folder = createFolderTransport({ from: mail.from, outbox: join(store.dataDir, 'outbox') })
+  const { brand, listen } = installation.config
   const sender = { name: brand.name, site: listen.siteUrl ?? `http://${listen.host}:${listen.port}` }
   const content = renderEmailChanged(sender, change, { language: null, timeZone: null })
   const outcomes: string[] = []
   for (const to of recipients) {
-    const { reason } =
-      smtp === null
-        ? await folder.send({ to, ...content }, ids.next('mail_', clock.now())).then(() => ({ reason: null }))
-        : await deliverBySmtp(smtp, { to, ...content }, systemClock.deadline(mailTimeoutMs), systemClock)
+    const reason = await deliverEmail(installation, { to, ...content })
     outcomes.push(reason === null ? `An email was sent to ${to}.` : `The email to ${to} was not sent (${reason}).`)
   }
   return outcomes.join(' ')
 }
-
-const mailTimeoutMs = 30_000
 
 /** Lets the members of a provider link again, for example because it was rebuilt and all its subjects changed. */
 export function unlinkProvider(

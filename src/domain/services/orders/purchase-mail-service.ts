@@ -39,13 +39,19 @@ export class PurchaseMailService {
 
   /** Sends the receipt of an order that was delivered, and the notice of a refund. */
   onChanged(order: Order, steps: readonly OrderStep[]): void {
-    const kinds = new Set(steps.map(({ kind }) => kind))
-    if (kinds.has('granted')) this.#report(order, 'receipt')
-    if (kinds.has('refunded') || kinds.has('refunded_at_provider') || kinds.has('dispute_lost')) this.#report(order, 'refunded')
+    void this.report(order, steps)
   }
 
-  #report(order: Order, kind: 'receipt' | 'refunded'): void {
-    this.#sendAboutOrder(order, kind).catch(this.#deps.onFailure)
+  /** The same for a command, which waits for the emails. Never rejects. */
+  async report(order: Order, steps: readonly OrderStep[]): Promise<void> {
+    const kinds = new Set(steps.map(({ kind }) => kind))
+    try {
+      if (kinds.has('granted')) await this.#sendAboutOrder(order, 'receipt')
+      if (kinds.has('refunded') || kinds.has('refunded_at_provider') || kinds.has('dispute_lost'))
+        await this.#sendAboutOrder(order, 'refunded')
+    } catch (error) {
+      this.#deps.onFailure(error)
+    }
   }
 
   async #sendAboutOrder(order: Order, kind: 'receipt' | 'refunded'): Promise<void> {

@@ -58,7 +58,7 @@ t.test('confirms a transfer, which grants the plan and sends the receipt', async
   t.match(confirmed.stdout, /An email was sent to member1@example\.org/)
   t.ok(existsSync(join(folder, 'outbox')) && readdirSync(join(folder, 'outbox')).length > 0)
   t.match(await run('order', 'confirm', number, '--received', '30EUR'), { code: 1, stderr: /is granted already/ })
-  t.match(await show('order', 'show', number), { state: 'granted', steps: { length: 5 }, reference: number })
+  t.match(await show('order', 'show', number), { state: 'granted', steps: { length: 6 }, reference: number })
   t.match(await run('account', 'show', 'member1@example.org'), { stdout: /pro/ })
   t.match(await show('ledger', 'verify'), { ok: true })
 })

@@ -65,7 +65,11 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
   if (!canBegin(terms.plan, queue.basePlan, subscriptions.rules)) return { kind: 'problem', problem: 'never_begins' }
   if (order.credit > 0 && former === undefined && !hasExpired(context.former?.subscription))
     return { kind: 'problem', problem: 'credit_used' }
-  const renewal = order.renews ? ('provider' as const) : ('manual' as const)
+  // Two orders may have been paid at the same time: one of them renews, and the other one's renewal is cancelled at the provider.
+  const isRenewed = queue.subscriptions.some(
+    (each) => each !== former && each.renewal === 'provider' && each.state !== 'cancelled',
+  )
+  const renewal = order.renews && !isRenewed ? ('provider' as const) : ('manual' as const)
   const added = createPurchased({ id: newSubscription, account: order.account, terms, interval, order: order.id, renewal, now })
   const kept = queue.subscriptions.map((each): Subscription =>
     each === former && order.event === 'upgrade' ? { ...each, state: 'ended', endedAt: now } : each,

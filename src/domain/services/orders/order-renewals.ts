@@ -78,8 +78,10 @@ export class OrderRenewals {
     if (reference === null || provider.subscriptions === undefined) return
     const facts = await provider.subscriptions.query(reference)
     for (const invoice of facts.invoices) await this.#renew(root, reference, invoice, by)
-    await this.#changePrice(root, provider.subscriptions)
-    const endsAt = await this.#applyState(root, facts)
+    const renewed = await this.#findRenewed(root)
+    if (renewed === undefined) await this.#stopUnused(root, reference, facts, provider.subscriptions)
+    else await this.#changePrice(renewed.last, provider.subscriptions)
+    const endsAt = renewed === undefined ? null : await this.#applyState(renewed.subscription, facts)
     await this.#scheduleNext(root, facts, endsAt, by)
   }
 
@@ -89,8 +91,7 @@ export class OrderRenewals {
     if ((await store.orders.findByReference(root.provider, invoice.reference)) !== undefined) return
     if ((await store.orders.findByPayment(root.provider, invoice.payment)) !== undefined) return
     const now = clock.now()
-    const subscription = await this.#findSubscription(root)
-    const last = (subscription && (await store.orders.findBySubscription(subscription.id))) ?? root
+    const { subscription, last } = (await this.#findRenewed(root)) ?? { subscription: undefined, last: root }
     if (last.item.kind !== 'plan') return
     const current = { terms: last.item.terms, price: findPrice(last.item.terms, last) ?? last.price }
     const next = await this.#chooseTerms(current, last, subscription)
@@ -146,10 +147,8 @@ export class OrderRenewals {
   }
 
   /** The provider charges from the next renewal on what the terms of the running span cost. Repeated until it has. */
-  async #changePrice(root: Order, atProvider: ProviderSubscriptions): Promise<void> {
-    const subscription = await this.#findSubscription(root)
-    const last = subscription && (await this.#deps.store.orders.findBySubscription(subscription.id))
-    if (last?.item.kind !== 'plan' || last.providerSubscription === null) return
+  async #changePrice(last: Order, atProvider: ProviderSubscriptions): Promise<void> {
+    if (last.item.kind !== 'plan' || last.providerSubscription === null) return
     const money = findPrice(last.item.terms, last)
     if (money === null || money.amount === last.price.amount) return
     await atProvider.changeAtRenewal(last.providerSubscription, {
@@ -172,21 +171,34 @@ export class OrderRenewals {
     return chooseRenewalTerms(current, newest, { ...moved, wasAnnounced: await wasAnnounced(subscription, movedTo) })
   }
 
-  /** The subscription that the newest granted order of the provider's subscription gave. */
-  async #findSubscription(root: Order): Promise<Subscription | undefined> {
+  /** The subscription that the provider's one renews, with what paid for it last; undefined where it has ended here. */
+  async #findRenewed(root: Order): Promise<{ readonly subscription: Subscription; readonly last: Order } | undefined> {
     const { store } = this.#deps
-    const all = await store.subscriptions.list(root.account)
-    return (
-      all.find(({ id, renewal }) => id === root.subscription && renewal === 'provider') ??
-      all.find(({ source, renewal }) => source === 'order' && renewal === 'provider')
-    )
+    for (const subscription of await store.subscriptions.list(root.account)) {
+      if (subscription.renewal !== 'provider') continue
+      const last = await store.orders.findBySubscription(subscription.id)
+      if (last?.providerSubscription === root.providerSubscription) return { subscription, last }
+    }
+    return undefined
+  }
+
+  /** What has ended here, or is renewed by another subscription, is charged no more. */
+  async #stopUnused(
+    root: Order,
+    reference: string,
+    facts: ProviderSubscriptionFacts,
+    atProvider: ProviderSubscriptions,
+  ): Promise<void> {
+    if (facts.state !== 'active' && facts.state !== 'past_due') return
+    const own = root.subscription === null ? undefined : await this.#deps.store.subscriptions.find(root.subscription)
+    const isOver = own === undefined || own.state === 'ended'
+    await (isOver ? atProvider.cancelNow(reference) : atProvider.cancelAtEnd(reference))
   }
 
   /** Returns the end of what is paid; null where the subscription has ended. */
-  async #applyState(root: Order, facts: ProviderSubscriptionFacts): Promise<number | null> {
+  async #applyState(found: Subscription, facts: ProviderSubscriptionFacts): Promise<number | null> {
     const { store, subscriptions, clock, onCredentialsChanged } = this.#deps
-    const found = await this.#findSubscription(root)
-    if (found === undefined) return null
+    const { account } = found
     const now = clock.now()
     const decide = (each: Subscription): Subscription => {
       if (each.id !== found.id || !isRunning(each)) return each
@@ -197,7 +209,7 @@ export class OrderRenewals {
       const state = facts.state === 'past_due' || isOver ? 'past_due' : 'active'
       return each.state === state ? each : { ...each, state }
     }
-    const result = await store.subscriptions.change(root.account, (entitlement) => {
+    const result = await store.subscriptions.change(account, (entitlement) => {
       if (entitlement.isDeleted) return null
       const changed = entitlement.subscriptions.map(decide)
       if (changed.every((each, index) => each === entitlement.subscriptions[index])) return null
@@ -205,20 +217,20 @@ export class OrderRenewals {
         endsDue: false,
       })
     })
-    if (result?.change != null) onCredentialsChanged(root.account)
+    if (result?.change != null) onCredentialsChanged(account)
     return (await store.subscriptions.find(found.id))?.endsAt ?? null
   }
 
-  /** Asks again after the next charge, and more often while a charge fails. */
+  /**
+   * Asks again an hour after the next charge, more often while a charge fails, and once a day in any case: a member may cancel at the provider,
+   * and its notification may be lost.
+   */
   async #scheduleNext(root: Order, facts: ProviderSubscriptionFacts, endsAt: number | null, by: OrderActor): Promise<void> {
     const now = this.#deps.clock.now()
-    const charge = facts.nextChargeAt ?? endsAt ?? now
-    const nextCheckAt =
-      facts.state === 'ended' || endsAt === null
-        ? null
-        : facts.state === 'past_due' || endsAt <= now
-          ? now + 6 * hourMs
-          : Math.max(now + 6 * hourMs, charge + hourMs)
+    const isDue = facts.state === 'past_due' || (endsAt !== null && endsAt <= now)
+    const charge = Math.max(facts.nextChargeAt ?? endsAt ?? now, now)
+    const isOver = facts.state === 'ended' || (endsAt === null && facts.state === 'cancelled')
+    const nextCheckAt = isOver ? null : isDue ? now + 6 * hourMs : Math.min(charge + hourMs, now + 24 * hourMs)
     await this.#deps.changes.apply(root.id, by, (order) =>
       order.state === 'granted' ? { order: { ...order, checkedAt: now, failure: null, nextCheckAt }, steps: [] } : null,
     )
@@ -239,9 +251,9 @@ export class OrderRenewals {
   async cancelAtEnd(account: string, provider: PaymentProvider, by: OrderActor): Promise<boolean> {
     const found = await this.findRenewing(account)
     if (found?.root.providerSubscription == null || provider.subscriptions === undefined) return false
-    const { root } = found
+    const { root, subscription } = found
     await provider.subscriptions.cancelAtEnd(found.root.providerSubscription)
-    await this.#applyState(root, { state: 'cancelled', invoices: [], nextChargeAt: null })
+    await this.#applyState(subscription, { state: 'cancelled', invoices: [], nextChargeAt: null })
     const now = this.#deps.clock.now()
     await this.#deps.changes.apply(root.id, by, (order) => ({
       order,

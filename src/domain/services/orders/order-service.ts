@@ -215,6 +215,7 @@ export class OrderService implements OrderServicePort {
     const found = await provider.query(ref)
     const changed = await this.#recordUnpaidFacts(order.id, found, by)
     if (changed?.state === 'granted') return this.#followRenewals(changed, provider, by)
+    if (changed?.state === 'paid') return this.#stopRenewal(changed, provider)
     const now = clock.now()
     if (changed?.state !== 'sent' || now < changed.expiresAt) {
       if (changed?.state === 'sent' && provider.isConfirmedByHand) await this.#waitForExpiry(changed, by)
@@ -261,6 +262,7 @@ export class OrderService implements OrderServicePort {
       })
       if (isTaken && changed !== undefined) await this.#refunds.takeRest(changed)
       if (changed?.state === 'disputed') await this.#refunds.lockDisputed(changed, by)
+      if (changed !== undefined) await this.#stopRenewal(changed, provider)
       if (changed?.state !== 'granted') return
     } else {
       // What stood against the grant may be gone.
@@ -271,6 +273,13 @@ export class OrderService implements OrderServicePort {
       )
     }
     await this.#followRenewals(order, provider, by)
+  }
+
+  /** What grants nothing is not charged again. A plan that was changed at the provider belongs to an earlier order. */
+  async #stopRenewal({ id, state, provider: name, providerSubscription }: Order, provider: PaymentProvider): Promise<void> {
+    if (state !== 'paid' || providerSubscription === null) return
+    const root = await this.#deps.store.orders.findByProviderSubscription(name, providerSubscription)
+    if (root?.id === id) await provider.subscriptions?.cancelNow(providerSubscription)
   }
 
   /** Only the first order of a provider's subscription is asked about again. */

@@ -12,6 +12,7 @@ import { createCodes, RedeemCodeService } from '../../src/domain/services/redeem
 import { resolvePlan } from '../../src/domain/billing/terms.ts'
 import { BoostService } from '../../src/domain/services/boost-service.ts'
 import type { BoostRules } from '../../src/domain/services/boost-service.ts'
+import { verifyBooks } from '../../src/domain/services/orders/verify-books.ts'
 import { createPlan } from '../support/gateway/test-plans.ts'
 import {
   addAccount,
@@ -22,10 +23,16 @@ import {
   toAccountId,
 } from '../store/contract/store-contract.ts'
 import { createSubscriptionService } from '../store/contract/subscription-contract.ts'
+import { purchaseRows } from './purchase-rows.ts'
 import { createTemporaryFolder, openStoreAt } from '../store/sqlite/support.ts'
 
 const day = 86_400_000
-const plans = { free: createPlan('free', 1_000), pro: createPlan('pro', 10_000), max: createPlan('max', 100_000) }
+const price = (amount: number, interval: 'month' | 'year') => ({ amount, currency: 'EUR', interval, multiplier: null })
+const plans = {
+  free: createPlan('free', 1_000),
+  pro: createPlan('pro', 10_000, { prices: [price(30, 'month'), price(300, 'year')] }),
+  max: createPlan('max', 100_000, { prices: [price(90, 'month'), price(900, 'year')] }),
+}
 const one = toAccountId(1)
 
 /** A member who has used 7 credits of the free plan and has one pack. */
@@ -241,7 +248,13 @@ t.test('the document and this test have the same events', async (t) => {
   const text = readFileSync(new URL('../../docs/selling.md', import.meta.url), 'utf8')
   const table = text.split('<!-- rules -->')[1]?.split('<!-- end -->')[0] ?? ''
   const events = [...table.matchAll(/^\| ([^|]+) \|/gm)].map(([, event]) => event).filter((event) => event !== 'Event')
-  t.same(events, Object.keys(rows))
+  t.same(events.toSorted(), [...Object.keys(rows), ...Object.keys(purchaseRows)].toSorted())
 })
 
 for (const [event, run] of Object.entries(rows)) t.test(event, async (t) => run(t, await createMember(t)))
+for (const [event, run] of Object.entries(purchaseRows))
+  t.test(event, async (t) => {
+    const member = await createMember(t)
+    await run(t, { ...member, plans })
+    t.same((await verifyBooks(member.store)).mismatches, [])
+  })

@@ -2,6 +2,7 @@
 import type { Page } from './page.ts'
 import { createChatView } from './views/chat.ts'
 import { consentActions, createConsentView } from './views/consent.ts'
+import { createDemoPaymentView, demoPaymentActions } from './views/demo-payment.ts'
 import { createDeviceView, deviceActions } from './views/device.ts'
 import { docsPages } from './docs/docs-pages.ts'
 import { createDocsSearchView, createDocsView } from './views/docs.ts'
@@ -96,6 +97,13 @@ export const pages: readonly Page[] = [
     view: createConsentView,
     formPath: '/connect/:uid/decision',
     actions: consentActions,
+  },
+  {
+    path: '/payments/demo/:order',
+    audience: 'everyone',
+    view: createDemoPaymentView,
+    actions: demoPaymentActions,
+    notices: (t) => t.demoPayment.notices,
   },
   { path: '/sign-out', audience: 'members', view: createSignOutView, actions: signOutActions },
   { path: '/chat', audience: 'members', view: createChatView },

@@ -7,11 +7,9 @@ import { maxMinorUnits } from '../domain/billing/money.ts'
 import { PaymentNotificationError, PaymentProviderError } from '../domain/billing/payment-provider.ts'
 import type { PaymentProvider, ProviderSubscriptions } from '../domain/billing/payment-provider.ts'
 import type { Clock } from '../system/clock.ts'
-import { describeThrown } from '../system/operator-error.ts'
 
 /** Of one call, with all requests that it makes. */
 const callMs = 30_000
-const maxMessageChars = 300
 
 const id = z.string().min(1).max(256)
 const minorUnits = z.int().min(0).max(maxMinorUnits)
@@ -116,10 +114,16 @@ function guardSubscriptions(subscriptions: ProviderSubscriptions, call: Call): P
   }
 }
 
-/** An error that is not of the port is a fault of the provider's module or of the way to it. */
+/** What else a module throws may quote a request with its secrets, so that only its kind is told; the log has the cause. */
 function toProviderError(thrown: unknown, name: string): Error {
   if (thrown instanceof PaymentProviderError || thrown instanceof PaymentNotificationError) return thrown
-  const isLate = thrown instanceof Error && thrown.name === 'TimeoutError'
-  const reason = isLate ? 'no answer in time' : describeThrown(thrown).slice(0, maxMessageChars)
-  return new PaymentProviderError('unavailable', `${name} could not be asked: ${reason}.`, null, { cause: thrown })
+  return new PaymentProviderError('unavailable', `${name} could not be asked (${describeKind(thrown)}).`, null, { cause: thrown })
+}
+
+function describeKind(thrown: unknown): string {
+  const { name, code, cause } = Object(thrown) as { readonly name?: unknown; readonly code?: unknown; readonly cause?: unknown }
+  if (name === 'TimeoutError') return 'no answer in time'
+  if (typeof code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(code)) return code
+  if (cause !== undefined) return describeKind(cause)
+  return thrown instanceof Error ? thrown.name : 'it threw something that is no error'
 }

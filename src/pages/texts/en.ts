@@ -1,4 +1,5 @@
 import { account } from './en/account.ts'
+import { demoPayment } from './en/demo-payment.ts'
 import { docs } from './en/docs.ts'
 import { home } from './en/home.ts'
 import { keys } from './en/keys.ts'
@@ -33,6 +34,7 @@ export const en = {
   legal,
   plans,
   redeem,
+  demoPayment,
   signIn: {
     title: 'Sign in',
     titleInvited: 'You are invited',

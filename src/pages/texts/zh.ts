@@ -1,6 +1,7 @@
 /** 网站的全部中文文案；`{name}` 在显示处填入。 */
 import type { Texts } from './en.ts'
 import { account } from './zh/account.ts'
+import { demoPayment } from './zh/demo-payment.ts'
 import { docs } from './zh/docs.ts'
 import { home } from './zh/home.ts'
 import { keys } from './zh/keys.ts'
@@ -34,6 +35,7 @@ export const zh: Texts = {
   legal,
   plans,
   redeem,
+  demoPayment,
   signIn: {
     title: '登录',
     titleInvited: '你收到了邀请',

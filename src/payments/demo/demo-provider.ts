@@ -114,7 +114,9 @@ export class DemoProvider implements PaymentProvider {
 
   /** What the visitor of the page chose; the first choice counts. Resolves when the notification was sent, or could not be. */
   async choose(reference: string, choice: DemoChoice): Promise<void> {
-    if (!this.#payments.choose(reference, choice, this.#clock.now())) return
+    const now = this.#clock.now()
+    const payment = this.find(reference)
+    if (payment === undefined || now >= payment.expiresAt || !this.#payments.choose(reference, choice, now)) return
     if (choice === 'late') this.#clock.after(lateMs, () => void this.#notify(reference)).unref()
     // A lost notification is what `lose` is for; the others may get lost too.
     if (choice === 'pay' || choice === 'fail') await this.#notify(reference)

@@ -1,0 +1,25 @@
+/** The sentences of the demonstration's page for a payment. */
+export const demoPayment = {
+  title: 'Demonstration payment',
+  lead: 'This page stands for the page of a bank. No money moves; choose what is to happen.',
+  buys: 'For',
+  amount: 'Amount',
+  order: 'Order',
+  pay: 'Pay',
+  late: 'Pay, a minute late',
+  lose: 'Pay, notification lost',
+  fail: 'The card is declined',
+  paid: 'Paid. The shop was notified.',
+  isLate: 'Paid. The money arrives in a minute, and the shop is notified then.',
+  lost: 'Paid. The shop was not notified. It finds out by itself when you go back, or within seconds if you close this page.',
+  failed: 'The card was declined. Nothing was paid.',
+  closed: 'The shop has closed this payment. Nothing was paid.',
+  expired: 'The time to pay is over. Nothing was paid.',
+  back: 'Back to the shop',
+  notices: {
+    pay_again: 'A choice was made before; it was counted once.',
+    late_again: 'A choice was made before; it was counted once.',
+    lose_again: 'A choice was made before; it was counted once.',
+    fail_again: 'A choice was made before; it was counted once.',
+  },
+}

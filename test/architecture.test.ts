@@ -196,6 +196,7 @@ t.test('each library is imported in one folder', async (t) => {
     ['@modelcontextprotocol/server', 'src/tools/mcp/', 'src/http/', 'src/tools/search/'],
     ['jose', 'src/access/trusted-issuers.ts', 'src/domain/'],
     ['iovalkey', 'src/access/limits/valkey.ts'],
+    ['stripe', 'src/payments/stripe/'],
   ] as const) {
     const users = sources.filter(({ packages }) => packages.some((used) => used === name || used.startsWith(`${name}/`)))
     t.same(

@@ -29,7 +29,12 @@ export async function openPaymentProviders(
   const add = (provider: PaymentProvider): void => {
     providers.set(provider.name, guardProvider(provider, { clock, setting: toSetting(provider.name) }))
   }
-  const { stripe: _, manual, ...modules } = payments.providers
+  const { stripe, manual, ...modules } = payments.providers
+  if (stripe !== undefined) {
+    requirePackage('stripe', toSetting('stripe'))
+    const { StripeProvider } = await import('./stripe/stripe-provider.ts')
+    add(new StripeProvider(stripe, { clock, fetch: createPaymentFetch(clock) }))
+  }
   if (manual !== undefined) {
     const { ManualProvider } = await import('./manual-provider.ts')
     add(new ManualProvider(manual.instructions))
@@ -45,6 +50,17 @@ export async function openPaymentProviders(
 
 function toSetting(name: string): string {
   return `payments.providers.${name}`
+}
+
+/** Optional packages are missing where npm was told to omit them. */
+function requirePackage(name: string, setting: string): void {
+  try {
+    import.meta.resolve(name)
+  } catch (error) {
+    throw new OperatorError(`${setting} needs the package ${name}, which is not installed. Run: npm install ${name}`, {
+      cause: error,
+    })
+  }
 }
 
 async function loadModule(

@@ -13,6 +13,7 @@ import shipped from '../../gateway.config.ts'
 
 const listen = { host: '127.0.0.1', port: 8787 }
 const manual = { instructions: { en: 'Text: {reference}' } }
+const stripe = { secretKey: 'sk_test_1', webhookSecret: 'whsec_1' }
 
 const goodModule = `export function createPaymentProvider(options, { name, clock }) {
   return {
@@ -48,11 +49,12 @@ t.test('nothing is sold by default', async (t) => {
   t.equal((await open(t, {})).size, 0)
 })
 
-t.test('payment by hand comes first, then modules, and the demonstration', async (t) => {
+t.test('Stripe comes first, then payment by hand, modules, and the demonstration', async (t) => {
   const module = writeModule(t, goodModule)
-  const providers = await open(t, { demo: true, providers: { other: { module, options: { label: 'Other' } }, manual } })
-  t.same([...providers.keys()], ['manual', 'other', 'demo'])
+  const providers = await open(t, { demo: true, providers: { other: { module, options: { label: 'Other' } }, manual, stripe } })
+  t.same([...providers.keys()], ['stripe', 'manual', 'other', 'demo'])
   t.equal(providers.get('other')?.label.en, 'Other')
+  t.equal(providers.get('stripe')?.subscriptions !== undefined, true)
   t.equal(providers.get('manual')?.subscriptions, undefined)
 })
 

@@ -18,6 +18,7 @@ import * as usageAlerts from './membership/usage-alerts.ts'
 import * as messages from './messages.ts'
 import * as models from './models.ts'
 import * as operations from './operations.ts'
+import * as payments from './payments.ts'
 import * as responses from './responses.ts'
 import * as tools from './tools.ts'
 
@@ -33,6 +34,7 @@ export const endpointsByArea = {
   Keys: collectEndpoints(keys),
   'Usage and boosts': [...collectEndpoints(keyUsage), ...collectEndpoints(usage), ...collectEndpoints(usageAlerts)],
   Plans: [...collectEndpoints(plans), ...collectEndpoints(redeemCodes)],
+  Payments: collectEndpoints(payments),
   'Programs that sign in': collectEndpoints(connect),
   Operations: [...collectEndpoints(operations), ...collectEndpoints(diagnostics)],
 } as const satisfies Record<string, readonly NamedEndpoint[]>

@@ -6,6 +6,7 @@ import type { RouteDeps } from './route-deps.ts'
 import { mountAssetRoutes } from './routes/assets.ts'
 import { mountOAuthRoutes } from './routes/oauth.ts'
 import { mountMembershipRoutes } from './routes/membership/routes.ts'
+import { mountPaymentRoutes } from './routes/payments.ts'
 import { createNotFoundPage, mountPageRoutes } from './routes/pages.ts'
 import { mountSiteFileRoutes } from './routes/site-files.ts'
 import { mountTurnsExportRoute } from './routes/turns-export.ts'
@@ -20,6 +21,7 @@ export function createWebsite(deps: RouteDeps, api: Router): Middleware {
   mountMembershipRoutes(createServeEndpoint(site, deps.services), deps.services)
   const openConsent = mountOAuthRoutes(site, deps, assets)
   mountAssetRoutes(site, assets)
+  mountPaymentRoutes(site, deps.services)
   mountSiteFileRoutes(site, deps.services)
   mountPageRoutes(site, { services: deps.services, assets, openConsent })
   mountTurnsExportRoute(site, deps.services)

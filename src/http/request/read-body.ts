@@ -14,8 +14,8 @@ type Request = IncomingMessage | Http2ServerRequest
 
 export interface BodyReadOptions {
   readonly maxBytes: number
-  /** JSON by default. */
-  readonly mediaType?: 'application/x-www-form-urlencoded'
+  /** JSON by default; `any` for what is not parsed here. */
+  readonly mediaType?: 'application/x-www-form-urlencoded' | 'any'
   /** Whose budget the body counts in. */
   readonly owner: BodyOwner
   readonly services: Pick<Services, 'bodyScheduler'> & { readonly limits: Pick<Services['limits'], 'bodies'> }
@@ -163,7 +163,8 @@ function readDeclaredBytes({ headers }: Request): number | null {
 
 function requireMediaType({ headers }: Request, mediaType: BodyReadOptions['mediaType']): void {
   const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  const isExpected = mediaType === undefined ? type === 'application/json' || type.endsWith('+json') : type === mediaType
+  const isJson = type === 'application/json' || type.endsWith('+json')
+  const isExpected = mediaType === undefined ? isJson : mediaType === 'any' || type === mediaType
   if (!isExpected) throw new GatewayError('unsupported_media_type')
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') {

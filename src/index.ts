@@ -54,6 +54,27 @@ export { resolvePlan } from './domain/billing/terms.ts'
 export { poolForTier } from './domain/billing/product.ts'
 export type { Plan, Window } from './domain/billing/plan.ts'
 export type { Pool, Product } from './domain/billing/product.ts'
+export { formatDecimal, formatMoney, formatPrice, getMinorDigits, parseMoney, toMoney } from './domain/billing/money.ts'
+export type { Money } from './domain/billing/money.ts'
+export { PaymentNotificationError, PaymentProviderError } from './domain/billing/payment-provider.ts'
+export type {
+  Checkout,
+  NotificationAnswer,
+  NotificationEndpoint,
+  NotificationFacts,
+  NotificationHint,
+  OpenedCheckout,
+  PaymentFacts,
+  PaymentProvider,
+  PaymentRef,
+  PlanPriceAtProvider,
+  ProviderInvoice,
+  ProviderSubscriptionFacts,
+  ProviderSubscriptions,
+  RawNotification,
+  RefundFacts,
+} from './domain/billing/payment-provider.ts'
+export type { CreatePaymentProvider, PaymentProviderDeps } from './payments/provider-module.ts'
 export { toSearchRequest } from './tools/search/query.ts'
 export type {
   Credential,

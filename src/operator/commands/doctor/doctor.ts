@@ -28,6 +28,7 @@ import { checkLastReload } from './check-last-reload.ts'
 import { checkMail } from './check-mail.ts'
 import { checkNotifications } from './check-notifications.ts'
 import { checkOrders } from './check-orders.ts'
+import { checkPayments } from './check-payments.ts'
 import { checkPromptReports, maxReadTurns } from './check-prompt-reports.ts'
 import { checkUpstreams } from './check-upstreams.ts'
 import { describeError } from './describe-error.ts'
@@ -92,6 +93,7 @@ async function examine(options: DoctorOptions): Promise<readonly HealthCheck[]> 
       checkMail(config, options.sendTestMail),
       checkNotifications(config),
       checkOrders(config),
+      checkPayments(config),
       checkSignInProviders(config),
       checkTrustedIssuers(config),
       options.from === undefined ? [] : checkPublicAddress(config, options.from),

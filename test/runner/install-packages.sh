@@ -3,27 +3,29 @@
 # Elsewhere it changes nothing: those tests then skip with a reason, or fail where CI=true.
 set -u
 
-# Dex, a real OpenID provider, is built once for each version of test/dex and kept between checkouts.
-build_dex() {
-  local source cache target
-  source=$(cd "$(dirname "$0")/../dex" && pwd)
+# Programs in Go are built once for each version of their module and kept between checkouts.
+build_go() {
+  local name=$1 package=$2 source cache target
+  source=$(cd "$(dirname "$0")/../$name" && pwd)
   cache=${XDG_CACHE_HOME:-$HOME/.cache}/svc-gateway-tests
-  target=$cache/dex-$(cat "$source/main.go" "$source/go.mod" "$source/go.sum" | sha256sum | cut -c 1-12)
+  target=$cache/$name-$(cd "$source" && cat $(ls main.go 2>/dev/null) go.mod go.sum | sha256sum | cut -c 1-12)
   [ -x "$target" ] && return
   if ! command -v go >/dev/null 2>&1; then
-    echo "not built: dex needs Go $(sed -n 's/^go //p' "$source/go.mod") or newer (the tests that need it will skip, or fail where CI=true)" >&2
+    echo "not built: $name needs Go $(sed -n 's/^go //p' "$source/go.mod") or newer (the tests that need it will skip, or fail where CI=true)" >&2
     return
   fi
-  echo "building for the tests: dex"
+  echo "building for the tests: $name"
   mkdir -p "$cache"
-  if (cd "$source" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly nice go build -buildvcs=false -o "$target.$$" .) >"$target.log" 2>&1; then
+  if (cd "$source" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly nice go build -buildvcs=false -o "$target.$$" "$package") >"$target.log" 2>&1; then
     mv "$target.$$" "$target"
   else
     tail -n 20 "$target.log" >&2
-    echo "could not build dex (the tests that need it will skip, or fail where CI=true)" >&2
+    echo "could not build $name (the tests that need it will skip, or fail where CI=true)" >&2
   fi
 }
-build_dex
+# A real OpenID provider, and Stripe's own check of requests against the description of its API.
+build_go dex .
+build_go stripe-mock github.com/stripe/stripe-mock
 
 declare -A package_of=(
   [chromium]=chromium [chromium-headless-shell]=chromium-headless-shell [tmux]=tmux [/usr/sbin/sshd]=openssh-server [ssh]=openssh-client [Xvfb]=xvfb [xdotool]=xdotool

@@ -1,14 +1,10 @@
 /** Dex, an OpenID provider of its own project, with users in memory. */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
-import { cacheFolder } from '../cache-folder.ts'
-import { findProgram, skipWithoutProgram } from '../require-program.ts'
+import { requireGoProgram } from '../go-program.ts'
 
 export interface DexUser {
   /** What the person enters. */
@@ -38,11 +34,8 @@ const passwordHash = '$2a$10$2b2cU8CPhOTaGrs1HRQuAueS7JTT5ZHsHSzYiFPm1leZck7Mc8T
 
 /** Undefined where Dex has not been built: the test is skipped, or fails on CI. */
 export async function startDex(t: Test, client: DexClient, users: readonly DexUser[]): Promise<Dex | undefined> {
-  const program = findProgram(getDexPath())
-  if (program === undefined) {
-    skipWithoutProgram(t, 'Dex, which test/runner/install-packages.sh builds with Go,')
-    return undefined
-  }
+  const program = requireGoProgram(t, 'dex')
+  if (program === undefined) return undefined
   let child: ChildProcess | undefined
   const stop = async (): Promise<void> => {
     const running = child
@@ -88,13 +81,6 @@ export async function startDex(t: Test, client: DexClient, users: readonly DexUs
     },
     signIn: (begin, email, cookies = new Map()) => followPages(begin, { login: email, password }, issuer, cookies),
   }
-}
-
-/** Where `test/runner/install-packages.sh` builds it. */
-function getDexPath(): string {
-  const source = ['main.go', 'go.mod', 'go.sum'].map((name) => readFileSync(join(import.meta.dirname, '../../dex', name)))
-  const version = createHash('sha256').update(Buffer.concat(source)).digest('hex').slice(0, 12)
-  return join(cacheFolder, `dex-${version}`)
 }
 
 async function followPages(

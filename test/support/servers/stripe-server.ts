@@ -14,6 +14,9 @@ export interface StripeRequest {
   readonly method: string
   readonly path: string
   readonly parameters: Parameters
+  /** The address and the body as they were sent. */
+  readonly target: string
+  readonly text: string
   readonly headers: IncomingMessage['headers']
 }
 
@@ -58,20 +61,22 @@ export async function startStripeServer(t: TestScope, now: () => number): Promis
       method: incoming.method ?? 'GET',
       path: pathname.replace('/v1/', ''),
       parameters: parseParameters(text === '' ? search : text),
+      target: incoming.url ?? '/',
+      text,
       headers: incoming.headers,
     }
     requests.push(request)
     const fault = stand.fault(request)
     if (fault === 'hang') return
     if (typeof fault === 'object') return send(response, fault.status, fault.body)
-    const { status, body } = answer(request, text)
+    const { status, body } = answer(request)
     if (fault === 'lost') return void response.destroy()
     send(response, status, body)
   }
 
-  function answer(request: StripeRequest, text: string): { readonly status: number; readonly body: string } {
+  function answer(request: StripeRequest): { readonly status: number; readonly body: string } {
     const key = request.headers['idempotency-key']
-    const identity = `${request.method} ${request.path} ${text}`
+    const identity = `${request.method} ${request.path} ${request.text}`
     const earlier = typeof key === 'string' && request.method === 'POST' ? answers.get(key) : undefined
     if (earlier !== undefined)
       return earlier.request === identity

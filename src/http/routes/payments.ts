@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import type { Router } from '../../system/vendor/koa-router.ts'
 import { notifyPayment, notifyPaymentByQuery } from '../../api/payments.ts'
 import { PaymentProviderError } from '../../domain/billing/payment-provider.ts'
-import type { NotificationAnswer, RawNotification } from '../../domain/billing/payment-provider.ts'
+import type { RawNotification } from '../../domain/billing/payment-provider.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Services } from '../../services/services.ts'
 import { getPathParams, mount } from '../endpoint-handler.ts'
@@ -15,18 +15,13 @@ const maxBodyBytes = 256 * 1024
 /** Handled at once by a thread. Each may ask its provider, and anyone can send one; what is refused is sent again, or found by asking. */
 const maxRunning = 32
 
-/** What takes notifications; `services.orders` does. */
-interface NotificationReceiver {
-  receive(provider: string, notification: RawNotification): Promise<NotificationAnswer>
-}
-
-export function mountPaymentRoutes(router: Router, services: Services & { readonly orders?: NotificationReceiver | null }): void {
+export function mountPaymentRoutes(router: Router, services: Services): void {
   let running = 0
   const receive = async (ctx: Context): Promise<void> => {
     const { provider = '' } = getPathParams(ctx)
     const { orders } = services
     // The name may be one of an object's own properties, so that only the map is asked.
-    if (orders === null || orders === undefined || !services.paymentProviders.has(provider)) throw new GatewayError('not_found')
+    if (orders === null || !services.paymentProviders.has(provider)) throw new GatewayError('not_found')
     if (running >= maxRunning) throw new GatewayError('temporarily_unavailable', { retryAfter: 5 })
     running++
     try {

@@ -1,5 +1,6 @@
 /** The site's pages. */
 import type { Page } from './page.ts'
+import { cancelRenewalByLink, createCancelRenewalView } from './views/cancel-renewal.ts'
 import { createChatView } from './views/chat.ts'
 import { consentActions, createConsentView } from './views/consent.ts'
 import { createDemoPaymentView, demoPaymentActions } from './views/demo-payment.ts'
@@ -9,8 +10,12 @@ import { createDocsSearchView, createDocsView } from './views/docs.ts'
 import { createHomeView } from './views/home.ts'
 import { createPrivacyView, createTermsView } from './views/legal.ts'
 import { boostActions, createBoostsView } from './views/member/boosts.ts'
+import { checkoutActions, createCheckoutView } from './views/member/checkout.ts'
 import { createKeysView, keyActions } from './views/member/keys.ts'
+import { createOrderView, getOrderNotices, orderActions } from './views/member/order.ts'
+import { createOrdersView, getOrdersNotices, ordersActions } from './views/member/orders.ts'
 import { createProfileView, profileActions } from './views/member/profile.ts'
+import { createReceiptView } from './views/member/receipt.ts'
 import { createRedeemView, redeemActions } from './views/member/redeem.ts'
 import { createSecurityView, securityActions } from './views/member/security.ts'
 import { createSessionsView, sessionActions } from './views/member/sessions.ts'
@@ -46,6 +51,7 @@ export const pages: readonly Page[] = [
   },
   { path: '/sign-in/switch', audience: 'everyone', view: createSignInSwitchView },
   { path: '/unsubscribe', audience: 'everyone', view: createUnsubscribeView, submit: unsubscribe },
+  { path: '/cancel-renewal', audience: 'everyone', view: createCancelRenewalView, submit: cancelRenewalByLink },
   { path: '/account', audience: 'members', view: createUsageView, notices: (t) => t.account.usageNotices },
   {
     path: '/account/boosts',
@@ -62,6 +68,10 @@ export const pages: readonly Page[] = [
     notices: (t) => t.redeem.notices,
     hasPrivateAddress: true,
   },
+  { path: '/checkout', audience: 'members', view: createCheckoutView, actions: checkoutActions, repeats: checkoutActions },
+  { path: '/account/orders', audience: 'members', view: createOrdersView, actions: ordersActions, notices: getOrdersNotices },
+  { path: '/account/orders/:id', audience: 'members', view: createOrderView, actions: orderActions, notices: getOrderNotices },
+  { path: '/account/orders/:id/receipt', audience: 'members', view: createReceiptView },
   {
     path: '/account/security',
     audience: 'members',

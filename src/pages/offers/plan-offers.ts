@@ -20,8 +20,37 @@ export interface Offer {
   readonly messages: Readonly<Record<Pool, Readonly<Record<Window, number | null>>>>
 }
 
-/** In the configuration's order; entries of one name are price points of one plan. */
-export function listOfferedPlans(config: GatewayConfig): OfferedPlan[] {
+/** Which of a plan's prices is shown. */
+export interface PriceChoice {
+  readonly interval: 'month' | 'year'
+  readonly currency: string
+}
+
+/** What a reader can choose between; the first is shown without a choice. */
+export function listPriceChoices({ plans }: Pick<GatewayConfig, 'plans'>): {
+  readonly intervals: readonly PriceChoice['interval'][]
+  readonly currencies: readonly string[]
+} {
+  const prices = Object.values(plans)
+    .flatMap((plan) => plan.prices)
+    .filter(({ amount }) => amount > 0)
+  return {
+    intervals: (['month', 'year'] as const).filter((each) => prices.some(({ interval }) => interval === each)),
+    currencies: [...new Set(prices.map(({ currency }) => currency))],
+  }
+}
+
+/** The price that is nearest to the choice. What costs nothing costs nothing in every currency. */
+export function choosePrice(prices: Plan['prices'], choice: PriceChoice): Plan['prices'] {
+  const matches = (price: Plan['prices'][number]): number =>
+    (price.currency === choice.currency ? 2 : 0) + (price.interval === choice.interval ? 1 : 0)
+  const [best] = prices.toSorted((one, other) => matches(other) - matches(one))
+  if (best === undefined) return []
+  return [best.amount === 0 ? { ...best, ...choice } : best]
+}
+
+/** In the configuration's order; entries of one name are price points of one plan. Without a choice each price is one. */
+export function listOfferedPlans(config: GatewayConfig, choice?: PriceChoice): OfferedPlan[] {
   const byName = new Map<string, Offer[]>()
   for (const plan of Object.values(config.plans)) {
     const models = Object.keys(config.products).filter((product) => planIncludes(plan, product)).length
@@ -29,7 +58,8 @@ export function listOfferedPlans(config: GatewayConfig): OfferedPlan[] {
       fast: estimatePoolMessages(config, plan.pools.fast, 'fast'),
       premium: estimatePoolMessages(config, plan.pools.premium, 'premium'),
     }
-    const offers = plan.prices.map((price) => ({ plan, price, models, messages }))
+    const prices = choice === undefined ? plan.prices : choosePrice(plan.prices, choice)
+    const offers = prices.map((price) => ({ plan, price, models, messages }))
     byName.set(plan.name, [...(byName.get(plan.name) ?? []), ...offers])
   }
   return [...byName].map(([name, offers]) => ({ name, offers }))

@@ -4,6 +4,7 @@ import { docs } from './en/docs.ts'
 import { home } from './en/home.ts'
 import { keys } from './en/keys.ts'
 import { legal } from './en/legal.ts'
+import { orders } from './en/orders.ts'
 import { plans } from './en/plans.ts'
 import { redeem } from './en/redeem.ts'
 import { sessions } from './en/sessions.ts'
@@ -32,6 +33,7 @@ export const en = {
   },
   home,
   legal,
+  orders,
   plans,
   redeem,
   demoPayment,

@@ -6,6 +6,7 @@ import { docs } from './zh/docs.ts'
 import { home } from './zh/home.ts'
 import { keys } from './zh/keys.ts'
 import { legal } from './zh/legal.ts'
+import { orders } from './zh/orders.ts'
 import { plans } from './zh/plans.ts'
 import { redeem } from './zh/redeem.ts'
 import { sessions } from './zh/sessions.ts'
@@ -33,6 +34,7 @@ export const zh: Texts = {
   },
   home,
   legal,
+  orders,
   plans,
   redeem,
   demoPayment,

@@ -8,14 +8,17 @@ import type { Html } from '../html.ts'
 import { interpolate } from '../page.ts'
 import type { PageContext, View } from '../page.ts'
 import { choosePlanAction } from '../offers/plan-action.ts'
-import { findRecommended, listOfferedPlans } from '../offers/plan-offers.ts'
+import type { Sale } from '../offers/sale-views.ts'
+import { renderAdditions, renderPacks, renderPriceChoice } from '../offers/sale-views.ts'
+import { findRecommended, listOfferedPlans, listPriceChoices } from '../offers/plan-offers.ts'
 import type { Offer, OfferedPlan } from '../offers/plan-offers.ts'
 
-export function createPlansView(context: PageContext): View {
-  const { t, services } = context
-  const plans = listOfferedPlans(services.config)
+export async function createPlansView(context: PageContext): Promise<View> {
+  const { t, services, viewer } = context
+  const sale = await readSale(context)
+  const plans = listOfferedPlans(services.config, sale?.choice)
   const chosen = findChosen(plans, context)
-  const highlighted = chosen?.plan ?? (context.viewer === null ? findRecommended(plans) : undefined)
+  const highlighted = chosen?.plan ?? (viewer === null ? findRecommended(plans) : undefined)
   return {
     title: t.plans.title,
     description: t.plans.lead,
@@ -29,12 +32,25 @@ export function createPlansView(context: PageContext): View {
           </p>
         </div>
       </header>
+      ${sale !== null && renderPriceChoice(context, sale.choice)}
       <div class="plans">
-        ${plans.map((plan) => renderPlan(plan, { isHighlighted: plan === highlighted, chosen: chosen?.offer }, context))}
+        ${plans.map((plan) => renderPlan(plan, { isHighlighted: plan === highlighted, chosen: chosen?.offer, sale }, context))}
       </div>
-      ${renderMessageNote(context)}
+      ${sale !== null && renderPacks(context, sale)} ${renderMessageNote(context)}
     </div>`,
   }
+}
+
+/** What is sold to this reader, and the interval and currency that the address chooses; null where nothing is sold. */
+async function readSale({ services, viewer, query }: PageContext): Promise<Sale | null> {
+  const { orders, config } = services
+  if (orders === null) return null
+  const { intervals, currencies } = listPriceChoices(config)
+  const choice = {
+    interval: intervals.find((each) => each === query.get('interval')) ?? intervals[0] ?? 'month',
+    currency: currencies.find((each) => each === query.get('currency')) ?? currencies[0] ?? 'USD',
+  }
+  return { choice, offers: viewer === null ? [] : await orders.listOffers(viewer) }
 }
 
 /** The plan in the address, which signing in leads back to. */
@@ -48,12 +64,13 @@ function findChosen(plans: readonly OfferedPlan[], { query }: PageContext): { pl
 }
 
 interface CardOptions {
+  readonly sale: Sale | null
   readonly isHighlighted: boolean
   /** The offer of any plan that the address names. */
   readonly chosen: Offer | undefined
 }
 
-function renderPlan(plan: OfferedPlan, { isHighlighted, chosen }: CardOptions, context: PageContext): Html {
+function renderPlan(plan: OfferedPlan, { isHighlighted, chosen, sale }: CardOptions, context: PageContext): Html {
   const { t, viewer } = context
   const { name, offers } = plan
   const own = offers.find((offer) => offer.plan.id === viewer?.plan)
@@ -66,7 +83,7 @@ function renderPlan(plan: OfferedPlan, { isHighlighted, chosen }: CardOptions, c
       ${own === undefined && isHighlighted && chosen === undefined && html`<span class="badge accent">${t.plans.recommended}</span>`}
       ${offers.length > 1 && renderSizes(plan, shown, context)}
     </div>
-    ${offers.map((offer) => renderOffer(offer, { isPrimary: isHighlighted }, context))}
+    ${offers.map((offer) => renderOffer(offer, { isPrimary: isHighlighted, sale }, context))}
   </article>`
 }
 
@@ -92,7 +109,12 @@ function formatSize({ price, plan }: Offer, t: PageContext['t']): string {
   return price.multiplier === null ? plan.id : interpolate(t.plans.times, { count: price.multiplier })
 }
 
-function renderOffer(offer: Offer, { isPrimary }: { readonly isPrimary: boolean }, context: PageContext): Html {
+interface OfferOptions {
+  readonly isPrimary: boolean
+  readonly sale: Sale | null
+}
+
+function renderOffer(offer: Offer, options: OfferOptions, context: PageContext): Html {
   const { t, language, services } = context
   const { plan, price, models } = offer
   const total = services.products.all.length
@@ -102,8 +124,8 @@ function renderOffer(offer: Offer, { isPrimary }: { readonly isPrimary: boolean 
       <strong>${formatMoney(price.amount, price.currency, language)}</strong>
       <span>${price.interval === 'month' ? t.plans.perMonth : t.plans.perYear}</span>
     </p>
-    <div class="plan-action">${renderAction(offer, isPrimary, context)}</div>
-    ${renderFigures(offer, context)}
+    <div class="plan-action">${renderAction(offer, options, context)}</div>
+    ${options.sale !== null && renderAdditions(context, plan)} ${renderFigures(offer, context)}
     <ul class="ticks" role="list">
       <li>${count(t.plans.rpm, plan.rpm)}</li>
       <li>${count(t.plans.concurrency, plan.concurrency)}</li>
@@ -148,11 +170,11 @@ function renderFigures({ plan, messages }: Offer, { t, language }: PageContext):
   </table>`
 }
 
-function renderAction(offer: Offer, isPrimary: boolean, context: PageContext): Html {
+function renderAction(offer: Offer, { isPrimary, sale }: OfferOptions, context: PageContext): Html {
   const { plan, price } = offer
   const { t, viewer, services, locale } = context
   const { config } = services
-  const action = choosePlanAction(plan, viewer, config)
+  const action = choosePlanAction(plan, viewer, config, sale === null ? null : { offers: sale.offers, price })
   const name = price.multiplier !== null && price.multiplier > 1 ? `${plan.name} ${formatSize(offer, t)}` : plan.name
   const button = (href: string, label: string): Html =>
     html`<a class="button block${!isPrimary && ' quiet'}" href="${href}">${label}</a>`
@@ -167,6 +189,12 @@ function renderAction(offer: Offer, isPrimary: boolean, context: PageContext): H
       if (until === null) return html`<p class="plan-state">${t.plans.current}</p>`
       const date = formatDate(until, locale, config.timeZone)
       return html`<p class="plan-state">${interpolate(t.plans.currentUntil, { date })}</p>`
+    }
+    case 'buy': {
+      const { until } = action
+      const date = until === null ? '' : formatDate(until, locale, config.timeZone)
+      return html`${until !== null && html`<p class="plan-state">${interpolate(t.plans.currentUntil, { date })}</p>`}
+      ${button(action.href, interpolate(t.plans.buy[action.event], { plan: name }))}`
     }
     case 'included':
       return html`<p class="plan-state">${t.plans.isIncluded}</p>`
@@ -190,7 +218,12 @@ function renderMessageNote({ t, language, services }: PageContext): Html {
       })}
     </p>
     <p>${t.plans.credit}</p>
-    <p>${t.plans.rules} <a href="/redeem">${t.plans.redeem}</a></p>
-    <p>${t.plans.byOperator}</p>
+    ${
+      services.orders === null
+        ? html`<p>${t.plans.rules} <a href="/redeem">${t.plans.redeem}</a></p>
+            <p>${t.plans.byOperator}</p>`
+        : html`<p>${t.plans.rulesSold}</p>
+            <p><a href="/docs/buying">${t.plans.buying}</a> · <a href="/redeem">${t.plans.codeToo}</a></p>`
+    }
   </section>`
 }

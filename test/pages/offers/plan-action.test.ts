@@ -2,6 +2,7 @@ import t from 'tap'
 import base from '../../../gateway.config.ts'
 import { checkConfig } from '../../../src/config/config.ts'
 import type { Account } from '../../../src/domain/identity/account.ts'
+import type { Offer } from '../../../src/domain/services/orders/order-answers.ts'
 import { choosePlanAction } from '../../../src/pages/offers/plan-action.ts'
 
 const listen = { host: '127.0.0.1', port: 0 }
@@ -40,4 +41,32 @@ t.test('a web address of the operator is used as it is', async (t) => {
   const byForm = checkConfig({ ...base, listen, site: { contactUrl: 'https://example.com/order' } })
   t.same(choose('pro', member('free'), byForm), { kind: 'upgrade', href: 'https://example.com/order' })
   t.throws(() => checkConfig({ ...base, listen, site: { contactUrl: 'javascript:alert(1)' } }), /site\.contactUrl/)
+})
+
+t.test('where plans are sold, the button leads to the checkout with the price that is shown', async (t) => {
+  const price = { amount: 9, currency: 'EUR', interval: 'month', multiplier: 1 } as const
+  const offer = (plan: string, event: Offer['event'], refusal: Offer['refusal'] = null): Offer => ({
+    item: { kind: 'plan', plan: config.plans[plan]!, interval: 'month' },
+    prices: [{ amount: 900, currency: 'EUR' }],
+    event,
+    refusal,
+  })
+  const until = Date.UTC(2026, 11, 14)
+  const decide = (plan: string, viewer: Account | null, offers: readonly Offer[]) =>
+    choosePlanAction(config.plans[plan]!, viewer, config, { offers, price })
+  const href = '/checkout?plan=pro&interval=month&currency=EUR'
+  const cases = [
+    [member('free'), offer('pro', 'first'), { kind: 'buy', href, event: 'first', until: null }],
+    [member('pro', until), offer('pro', 'renewal'), { kind: 'buy', href, event: 'renewal', until }],
+    [member('max', until), offer('pro', 'downgrade'), { kind: 'buy', href, event: 'downgrade', until: null }],
+    [member('pro', until), offer('pro', 'renewal', 'renews_itself'), { kind: 'current', until }],
+    [member('max'), offer('pro', 'downgrade', 'never_begins'), { kind: 'included' }],
+    [member('free'), offer('pro', 'first', 'too_many_open'), { kind: 'upgrade', href }],
+  ] as const
+  for (const [viewer, sold, action] of cases) t.same(decide('pro', viewer, [sold]), action)
+  t.match(decide('max', member('pro'), [offer('pro', 'first')]), { kind: 'upgrade', href: /^mailto:/ }, 'not sold at this price')
+  t.same(decide('pro', null, []), {
+    kind: 'choose',
+    href: `/sign-in?${new URLSearchParams({ next: '/plans?plan=pro&interval=month&currency=EUR' })}`,
+  })
 })

@@ -5,6 +5,7 @@ export const account = {
     title: 'Account',
     usage: 'Usage',
     boosts: 'Boosts',
+    orders: 'Orders',
     keys: 'API keys',
     sessions: 'Sessions',
     security: 'Security',

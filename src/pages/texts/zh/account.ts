@@ -7,6 +7,7 @@ export const account: typeof english = {
     title: '账户',
     usage: '用量',
     boosts: '加油包',
+    orders: '订单',
     keys: 'API 密钥',
     sessions: '登录设备',
     security: '安全',

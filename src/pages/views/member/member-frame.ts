@@ -30,11 +30,12 @@ export function createMemberView(context: PageContext, page: MemberPage): View {
   return { title, styles: 'account.css', script, main: renderFrame(context, html`${head} ${content}`) }
 }
 
-function renderFrame({ t, path }: PageContext, content: Html): Html {
+function renderFrame({ t, path, services }: PageContext, content: Html): Html {
   const { rail } = t.account
   const links = [
     ['/account', rail.usage],
     ['/account/boosts', rail.boosts],
+    ...(services.orders === null ? [] : ([['/account/orders', rail.orders]] as const)),
     ['/keys', rail.keys],
     ['/sessions', rail.sessions],
     ['/account/security', rail.security],

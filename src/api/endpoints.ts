@@ -8,6 +8,7 @@ import * as gemini from './gemini.ts'
 import * as images from './images.ts'
 import * as devices from './membership/devices.ts'
 import * as keys from './membership/keys.ts'
+import * as orders from './membership/orders.ts'
 import * as plans from './membership/plans.ts'
 import * as redeemCodes from './membership/redeem-codes.ts'
 import * as sessions from './membership/sessions.ts'
@@ -34,6 +35,7 @@ export const endpointsByArea = {
   Keys: collectEndpoints(keys),
   'Usage and boosts': [...collectEndpoints(keyUsage), ...collectEndpoints(usage), ...collectEndpoints(usageAlerts)],
   Plans: [...collectEndpoints(plans), ...collectEndpoints(redeemCodes)],
+  'Buying and orders': collectEndpoints(orders),
   Payments: collectEndpoints(payments),
   'Programs that sign in': collectEndpoints(connect),
   Operations: [...collectEndpoints(operations), ...collectEndpoints(diagnostics)],

@@ -5,6 +5,7 @@ import type { ServeEndpoint } from '../../endpoint-handler.ts'
 import { mountBoostRoutes } from './boost.ts'
 import { mountDeviceRoutes } from './devices.ts'
 import { mountKeyRoutes } from './keys.ts'
+import { mountOrderRoutes } from './orders.ts'
 import { mountPlanRoutes } from './plans.ts'
 import { mountProviderRoutes } from './providers.ts'
 import { mountRedeemCodeRoutes } from './redeem-codes.ts'
@@ -23,6 +24,7 @@ export function mountMembershipRoutes(serve: ServeEndpoint, services: Services):
   mountKeyRoutes(serve, services)
   mountBoostRoutes(serve, services)
   mountRedeemCodeRoutes(serve, services)
+  mountOrderRoutes(serve, services)
   mountUsageRoutes(serve, services)
   mountUsageAlertRoutes(serve, services)
 }

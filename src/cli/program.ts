@@ -12,7 +12,7 @@ export const svcProgram: Program = {
     { title: { en: 'Ask a model:', zh: '使用模型：' }, commands: ['chat', 'search', 'image', 'models'] },
     {
       title: { en: 'Account:', zh: '账户：' },
-      commands: ['login', 'logout', 'whoami', 'usage', 'alerts', 'plans', 'redeem', 'boost', 'keys', 'setup'],
+      commands: ['login', 'logout', 'whoami', 'usage', 'alerts', 'plans', 'buy', 'orders', 'redeem', 'boost', 'keys', 'setup'],
     },
     {
       title: { en: 'Workbench:', zh: '工作台：' },

@@ -38,9 +38,9 @@ export async function createOrder(
   return answer.order
 }
 
-/** @throws GatewayError `not_found` also for an order of another account */
+/** By id or number. @throws GatewayError `not_found` also for an order of another account */
 export async function findOrder(services: Services, account: string, id: string): Promise<Order> {
-  const order = /^ord_\w{1,40}$/.test(id) ? await requireOrders(services).find(account, id) : undefined
+  const order = /^(?:ord_\w{1,40}|\d{4}-\d{1,12})$/.test(id) ? await requireOrders(services).find(account, id) : undefined
   if (order === undefined) throw new GatewayError('not_found')
   return order
 }

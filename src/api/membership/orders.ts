@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { orderStates, orderStepKinds } from '../../domain/billing/order.ts'
 import { defineEndpoint } from '../endpoint.ts'
-import { count, createListSchema, credits, instant, ok, pool, text } from '../fields.ts'
+import { count, createListSchema, credits, instant, ok, pool, seconds, text } from '../fields.ts'
 
 const interval = z.enum(['month', 'year'])
 const money = z
@@ -174,6 +174,7 @@ const finding = z.enum([
 const explainedOrder = z.strictObject({
   order,
   steps: z.array(z.strictObject({ at: instant, kind: z.enum(orderStepKinds) })),
+  interval: seconds.meta({ description: 'Ask again after so long, while it is not final.' }),
   missing: z.array(finding).meta({ description: 'What is missing, the most important first.' }),
 })
 

@@ -1,7 +1,7 @@
 /** The public catalog: plans, and prices of tokens. */
 import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
-import { count, credits, price, tier } from '../fields.ts'
+import { count, credits, pool, price, tier } from '../fields.ts'
 
 const limits = z.strictObject({ day: credits, week: credits, month: credits })
 const estimate = count.nullable()
@@ -43,6 +43,16 @@ export const listPlans = defineEndpoint({
     object: z.literal('list'),
     brand: z.strictObject({ slug: z.string(), name: z.string() }),
     data: z.array(plan),
+    is_sold: z.boolean().meta({ description: 'Whether plans and packs can be bought here; prices are only shown otherwise.' }),
+    packs: z.array(
+      z.strictObject({
+        id: z.string(),
+        credits,
+        pool,
+        days: count.nullable().meta({ description: 'How long the credits can be spent; null: they have no end.' }),
+        prices: z.array(z.strictObject({ amount: z.number(), currency: z.string() })),
+      }),
+    ),
     pricing: z.array(z.strictObject({ id: z.string(), name: z.string(), tier, ...price })),
     discounts: z.strictObject({ light: z.number(), flagship: z.number(), unit: z.literal('percent') }),
     message: z.strictObject({ input_tokens: count, output_tokens: count }),

@@ -206,6 +206,47 @@ const redeem: Command = {
   load: () => import('./redeem.ts'),
 }
 
+const buy: Command = {
+  name: 'buy',
+  summary: { en: 'buy a plan or a pack of credits', zh: '购买套餐或点数包' },
+  description: {
+    en: 'Shows what the purchase does and costs, and prints the address where it is paid. Open it in a browser on any device; nothing is charged before you pay there. The command then waits until what you bought is in your account.',
+    zh: '显示购买的内容和价格，并给出付款地址。可在任意设备的浏览器中打开；在那里付款之前不会扣款。命令会一直等到购买的内容到账。',
+  },
+  examples: [
+    { line: 'svc buy pro --yearly', text: { en: 'a plan for a year', zh: '购买一年的套餐' } },
+    { line: 'svc buy pack small', text: { en: 'a pack of credits', zh: '购买点数包' } },
+  ],
+  arguments: [
+    { name: 'item', summary: { en: 'a plan of svc plans, or the word pack', zh: 'svc plans 中的套餐，或 pack' } },
+    { name: 'pack', optional: true, summary: { en: 'the pack, after the word pack', zh: '点数包（用在 pack 之后）' } },
+  ],
+  options: [
+    { name: 'yearly', kind: 'flag', summary: { en: 'pay by the year', zh: '按年付款' } },
+    { name: 'currency', kind: 'text', placeholder: 'code', summary: { en: 'such as EUR', zh: '例如 EUR' } },
+    { name: 'with', kind: 'text', placeholder: 'provider', summary: { en: 'another way of paying', zh: '其他付款方式' } },
+    { name: 'check', kind: 'flag', summary: { en: 'only show what it does and costs', zh: '仅显示内容和价格' } },
+    { name: 'no-wait', kind: 'flag', summary: { en: 'print the address and end', zh: '显示地址后结束' } },
+    { name: 'no-browser', kind: 'flag', summary: { en: 'never offer to open a browser', zh: '不提示打开浏览器' } },
+  ],
+  load: () => import('./buy.ts'),
+}
+
+const orders: Command = {
+  name: 'orders',
+  summary: { en: 'your orders, and what became of one', zh: '查看订单及其经过' },
+  examples: [
+    { line: 'svc orders', text: { en: 'the latest orders', zh: '最近的订单' } },
+    { line: 'svc orders 2026-000123 --check', text: { en: 'ask whether it is paid', zh: '查询是否已付款' } },
+  ],
+  arguments: [{ name: 'number', optional: true, summary: { en: 'one order', zh: '某个订单' } }],
+  options: [
+    { name: 'check', kind: 'flag', summary: { en: 'ask the payment service now', zh: '立即向支付服务查询' } },
+    { name: 'cancel', kind: 'flag', summary: { en: 'cancel it, if it is not paid', zh: '取消未付款的订单' } },
+  ],
+  load: () => import('./orders.ts'),
+}
+
 const keys: Command = {
   name: 'keys',
   summary: { en: 'print the address of the page for API keys', zh: '显示 API 密钥页面的地址' },
@@ -303,6 +344,8 @@ export const serviceCommands: readonly CommandSpec[] = [
   image,
   boost,
   redeem,
+  buy,
+  orders,
   keys,
   setup,
   config,

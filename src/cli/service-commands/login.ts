@@ -2,7 +2,6 @@
  * Device login (RFC 8628): shows an address and a code, waits until the user approves the request in a browser, and stores the
  * session. The address is printed before the browser is opened: on a machine without a display the user has nothing else.
  */
-import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ResponseOf } from '../../api/endpoint.ts'
@@ -16,6 +15,7 @@ import { CredentialStore } from '../user-config/credentials.ts'
 import { CommandFailure } from '../failure.ts'
 import { sanitizeLine } from '../terminal/sanitize-text.ts'
 import { readVersion } from '../../system/version.ts'
+import { offerBrowser } from './client/offer-browser.ts'
 import { callEndpoint } from './client/service-client.ts'
 import type { DeepPartial } from './client/service-client.ts'
 import type { Site } from './client/site.ts'
@@ -231,40 +231,6 @@ function formatAccount({ account }: StoredSession): string {
   const email = sanitizeLine(account?.email_masked ?? '')
   const plan = sanitizeLine(account?.plan ?? '')
   return email === '' ? '' : ` · ${email}${plan === '' ? '' : ` · ${plan}`}`
-}
-
-/**
- * Opens the browser only when the user presses Enter, and offers it only on a terminal with a display: over ssh the browser would
- * open on the wrong machine.
- */
-function offerBrowser(context: Context, address: string, refused: boolean): () => void {
-  const { stdin, stderr, environment } = context
-  const isWeb = /^https?:$/.test(URL.parse(address)?.protocol ?? '')
-  if (refused || !isWeb || !stdin.isTTY || !stderr.isTerminal || !hasDisplay(environment.variables, environment.platform))
-    return () => {}
-  context.printNote({ en: 'Press Enter to open it here, or just wait.', zh: '按回车键在本机打开，或直接等待。' })
-  const onEnter = () => openBrowser(address, environment.platform)
-  stdin.once('data', onEnter)
-  stdin.resume()
-  return () => {
-    stdin.off('data', onEnter)
-    stdin.pause()
-  }
-}
-
-function hasDisplay(variables: Readonly<Record<string, string | undefined>>, platform: NodeJS.Platform): boolean {
-  const set = (name: string) => (variables[name] ?? '') !== ''
-  if (set('SSH_CONNECTION') || set('SSH_TTY')) return false
-  return platform === 'darwin' || platform === 'win32' || set('DISPLAY') || set('WAYLAND_DISPLAY')
-}
-
-function openBrowser(address: string, platform: NodeJS.Platform): void {
-  const [program, ...words] =
-    platform === 'darwin' ? ['open', address] : platform === 'win32' ? ['explorer.exe', address] : ['xdg-open', address]
-  const opener = spawn(program ?? '', words, { stdio: 'ignore', detached: true })
-  // The address is already printed, so a missing opener does not end the wait.
-  opener.on('error', () => {})
-  opener.unref()
 }
 
 function isLoopback(host: string): boolean {

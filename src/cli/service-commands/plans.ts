@@ -2,9 +2,10 @@
 import type { ResponseOf } from '../../api/endpoint.ts'
 import type { listPlans } from '../../api/membership/plans.ts'
 import type { CommandHandler } from '../command.ts'
+import type { Context } from '../context.ts'
 import { drawTable } from '../terminal/draw-table.ts'
 import { sanitizeLine } from '../terminal/sanitize-text.ts'
-import { formatCount } from '../terminal/amounts.ts'
+import { formatCount, formatTier } from '../terminal/amounts.ts'
 import { callEndpoint, printAnswer } from './client/service-client.ts'
 import type { DeepPartial } from './client/service-client.ts'
 import { readSite } from './client/site.ts'
@@ -12,8 +13,8 @@ import { readSite } from './client/site.ts'
 export const run: CommandHandler = async (context) => {
   const site = readSite(context)
   const { answer } = await callEndpoint<typeof listPlans>(context, site, { method: 'GET', path: '/api/membership/plans' })
-  printAnswer(context, site, answer, ({ data: plans = [] }) =>
-    drawTable(
+  printAnswer(context, site, answer, ({ data: plans = [], packs = [], is_sold: isSold = false }) => {
+    const table = drawTable(
       context,
       plans.flatMap((plan): readonly Plan[] => plan.options ?? [plan]),
       [
@@ -40,8 +41,36 @@ export const run: CommandHandler = async (context) => {
           drop: 1,
         },
       ],
-    ),
-  )
+    )
+    return isSold ? [table, ...drawPacks(context, packs), '', describeBuying(context, packs)].join('\n') : table
+  })
+}
+
+type Catalog = DeepPartial<ResponseOf<typeof listPlans>>
+
+function drawPacks(context: Context, packs: NonNullable<Catalog['packs']>): readonly string[] {
+  if (packs.length === 0) return []
+  const { localize } = context
+  const table = drawTable(context, packs, [
+    { heading: localize({ en: 'PACK', zh: '点数包' }), cell: ({ id }) => sanitizeLine(id ?? '') },
+    {
+      heading: localize({ en: 'PRICE', zh: '价格' }),
+      cell: ({ prices = [] }) => prices.map((price) => formatAmount(price)).join(', '),
+    },
+    { heading: localize({ en: 'CREDITS', zh: '点数' }), align: 'right', cell: ({ credits }) => formatCount(credits) },
+    { heading: localize({ en: 'FOR', zh: '用于' }), cell: ({ pool }) => formatTier(context, pool) },
+    {
+      heading: localize({ en: 'GOOD FOR', zh: '有效期' }),
+      cell: ({ days }) =>
+        days == null ? localize({ en: 'no end', zh: '无限期' }) : localize({ en: `${days} days`, zh: `${days} 天` }),
+    },
+  ])
+  return ['', table]
+}
+
+function describeBuying({ localize }: Context, [pack]: NonNullable<Catalog['packs']>): string {
+  const buyPack = pack?.id === undefined ? '' : ` · svc buy pack ${sanitizeLine(pack.id)}`
+  return localize({ en: `Buy: svc buy <plan> [--yearly]${buyPack}`, zh: `购买：svc buy <套餐> [--yearly]${buyPack}` })
 }
 
 /** A plan, or one of its price options, each with its own included amounts. */
@@ -51,10 +80,19 @@ function formatPrices({ prices = [] }: Plan): string {
   return prices
     .filter(({ amount = 0 }) => amount > 0)
     .map(({ amount, currency = '', interval = 'month', multiplier }) => {
-      const shown = currency === 'USD' ? '$' : `${sanitizeLine(currency)} `
-      return `${shown}${amount}/${sanitizeLine(interval)}${multiplier != null && multiplier > 1 ? ` (${multiplier}x)` : ''}`
+      return `${formatAmount({ amount, currency })}/${sanitizeLine(interval)}${multiplier != null && multiplier > 1 ? ` (${multiplier}x)` : ''}`
     })
     .join(', ')
+}
+
+function formatAmount({
+  amount = 0,
+  currency = '',
+}: {
+  readonly amount?: number | undefined
+  readonly currency?: string | undefined
+}): string {
+  return `${currency === 'USD' ? '$' : `${sanitizeLine(currency)} `}${amount}`
 }
 
 /** About how many messages the credits pay for, as the website shows it. */

@@ -39,6 +39,9 @@ import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
 type Language = 'en' | 'zh'
 
+/** How often a waiting program reads an order. */
+const pollSeconds = 3
+
 export function mountOrderRoutes(serve: ServeEndpoint, services: Services): void {
   const toRequest = (body: BodyOf<typeof quoteOrderEndpoint>, language: Language, requestId = 'quote-only'): OrderRequest => {
     const { plan, pack, interval = 'month', provider } = body
@@ -104,6 +107,7 @@ export function mountOrderRoutes(serve: ServeEndpoint, services: Services): void
     return {
       order: toOrder(current, language, services),
       steps: steps.map(({ at, kind }) => ({ at: formatInstant(at), kind })),
+      interval: pollSeconds,
       missing: findings.map(({ code }) => code),
     }
   }

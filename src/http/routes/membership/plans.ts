@@ -10,11 +10,11 @@ import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 import { toPrice } from '../models.ts'
 
-export function mountPlanRoutes(serve: ServeEndpoint, { config }: Pick<Services, 'config'>): void {
+export function mountPlanRoutes(serve: ServeEndpoint, { config, orders }: Pick<Services, 'config' | 'orders'>): void {
   const catalog = toCatalog(config)
   serve(listPlans, async ({ ctx }) => {
     ctx.set('cache-control', 'public, max-age=60')
-    return catalog
+    return orders === null ? catalog : { ...catalog, is_sold: true }
   })
 }
 
@@ -29,6 +29,8 @@ function toCatalog(config: GatewayConfig): Catalog {
     /** The prefix of the service's names, for programs that need it: headers, keys, the CLI client. */
     brand: { slug: config.brand.slug, name: config.brand.name },
     data: [...groups.values()].flatMap((points) => toPlan(points, ids, config)),
+    is_sold: false,
+    packs: config.packs.map(({ id, credits, pool, days, prices }) => ({ id, credits, pool, days, prices })),
     pricing: served.map(([id, { name, tier }]) => ({ id, name, tier, ...toPrice(config, tier) })),
     discounts: { light: config.prices.light.discountPercent, flagship: config.prices.flagship.discountPercent, unit: 'percent' },
     message: { input_tokens: typicalMessage.inputTokens, output_tokens: typicalMessage.outputTokens },

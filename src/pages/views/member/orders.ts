@@ -70,7 +70,7 @@ export async function createOrdersView(page: PageContext): Promise<View> {
     lead: t.orders.lead,
     end: html`<a class="button quiet small" href="/plans">${t.orders.toPlans}</a>`,
     content: html`${subscription !== undefined && renderRenewal(context, subscription)}
-      <section class="card" aria-label="${t.orders.title}">
+      <section class="card">
         ${orders.length === 0 ? renderEmptyState('list', t.orders.empty) : renderOrders(context, orders.slice(0, pageSize))}
         ${last !== undefined && html`<p class="pad-rest"><a href="${path}?before=${last.id}">${t.orders.older}</a></p>`}
       </section>

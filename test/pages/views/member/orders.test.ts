@@ -57,7 +57,7 @@ t.test('the plans page has one button a plan, for the chosen interval and curren
   const { gateway, get } = await open(t)
   const byDefault = (await get('/plans')).body
   t.match(byDefault, /\$9[^]*href="\/checkout\?plan=pro&amp;interval=month&amp;currency=USD"[^]*Buy Pro/)
-  t.match(byDefault, /More than Free:[^]*credits for Premium models/)
+  t.match(byDefault, /More than Free:[^]*× Premium credits/)
   t.match(byDefault, /500,000 credits for premium models[^]*€5\.00[^]*href="\/checkout\?pack=small&amp;currency=EUR"/)
   t.match(byDefault, 'unused whole days of the lower one are taken off')
   t.match((await get('/plans?interval=year')).body, /\$90[^]*href="\/checkout\?plan=pro&amp;interval=year&amp;currency=USD"/)

@@ -6,6 +6,7 @@ import {
   createQuotaRefusal,
   createTurnDetails,
   hasImages,
+  isPurchasedPack,
   getBodyHash,
   computeCredits,
   definePlugin,
@@ -180,7 +181,7 @@ async function refuse(
   turn: Parameters<typeof createQuotaRefusal>[0]['turn'],
   shortage: QuotaShortage,
 ): Promise<GatewayError> {
-  const { ledger, boosts, products, calendar, clock, config, log } = services
+  const { ledger, boosts, purchases, products, calendar, clock, config, log, origins } = services
   const { product, chat } = x
   const { account, plan } = x.caller
   const at = clock.now()
@@ -188,6 +189,15 @@ async function refuse(
     shortage.kind === 'insufficient' ? { [x.names.quotaResetHeader]: String(Math.ceil(shortage.resetsAt / 1000)) } : {}
   const kind = kinds.find((each) => product.capabilities.includes(each))
   const needed = [...(kind === undefined ? [] : [kind]), ...(kind === 'chat' && hasImages(chat) ? ['vision' as const] : [])]
+  const question = { account: account.id, at, periods: calendar.getPeriods(at), limits: plan.pools }
+  const balance = await ledger.balance(question)
+  const keepsPacks = balance.packs.some(isPurchasedPack) && !(await purchases.readSpendsPacks(account))
+  // The refusal is right without this advice.
+  const listOrNone = <Item>(what: string, list: Promise<readonly Item[]>): Promise<readonly Item[]> =>
+    list.catch((error: unknown) => {
+      log.warn({ requestId: x.id, err: error }, `the available ${what} could not be read`)
+      return []
+    })
   return createQuotaRefusal({
     shortage,
     at,
@@ -195,12 +205,10 @@ async function refuse(
     plan,
     turn,
     headers,
-    balance: await ledger.balance({ account: account.id, at, periods: calendar.getPeriods(at), limits: plan.pools }),
-    boosts: await boosts.listAvailable(account).catch((error: unknown) => {
-      // The refusal is right without this advice.
-      log.warn({ requestId: x.id, err: error }, 'the available boosts could not be read')
-      return []
-    }),
+    balance: keepsPacks ? { ...balance, packs: balance.packs.filter((pack) => !isPurchasedPack(pack)) } : balance,
+    boosts: await listOrNone('boosts', boosts.listAvailable(account)),
+    purchases: await listOrNone('offers', purchases.list(account)),
+    keptPacksUrl: keepsPacks ? `${origins.site}/account/orders` : null,
     alternatives: products
       .availableTo(plan, at)
       .filter(

@@ -7,6 +7,7 @@ import type { AvailableBoost } from '../domain/billing/boost.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
 import type { Calendar } from '../domain/billing/period.ts'
 import type { Plan, Plans } from '../domain/billing/plan.ts'
+import type { Purchase } from '../domain/billing/purchase.ts'
 import type { Product, Target } from '../domain/billing/product.ts'
 import type { Account } from '../domain/identity/account.ts'
 import type { Clock } from '../system/clock.ts'
@@ -26,6 +27,11 @@ export interface PluginServices {
   readonly calendar: Calendar
   /** Boosts that a member can take now. */
   readonly boosts: { listAvailable(account: Account): Promise<readonly AvailableBoost[]> }
+  /** What a member can buy now, and whether packs that the member bought are spent. */
+  readonly purchases: {
+    list(account: Account): Promise<readonly Purchase[]>
+    readSpendsPacks(account: Account): Promise<boolean>
+  }
   /** Resolves a token. Returns a promise only if the store must be queried. */
   readonly credentials: { resolve(token: string): Credential | null | Promise<Credential | null> }
   /** Resolves a JWT of an operator's own identity provider. */

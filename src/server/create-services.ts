@@ -36,6 +36,7 @@ import { ImageFolder } from '../images/image-folder.ts'
 import { ImageStore } from '../images/image-store.ts'
 import { Upstreams } from '../upstream/target/upstreams.ts'
 import { createDisposableDomainCheck } from './disposable-domains.ts'
+import { listPurchases } from '../services/purchases.ts'
 import type { Services } from '../services/services.ts'
 
 /** The parts of a process or of a thread from which its services are made. */
@@ -144,6 +145,10 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     maxConcurrentHashes: deps.maxConcurrentHashes,
     onCredentialsChanged: (account) => credentials.invalidateEverywhere(account),
   })
+  const purchases: Services['purchases'] = {
+    list: (account) => listPurchases({ orders: membership.orders, origins }, account),
+    readSpendsPacks: ({ id }) => store.accounts.readSpendsPacks(id),
+  }
   const common = {
     names,
     origins,
@@ -158,6 +163,7 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     membership,
     paymentProviders,
     orders: membership.orders,
+    purchases,
     boosts: membership.boosts,
     jwt: new TrustedIssuers(config.signIn.jwtIssuers, store.accounts, ids, clock, credentials, log),
     limits,

@@ -10,6 +10,7 @@ import type { BodyParser, TranslatorSettings } from '../exchange/body-parser.ts'
 import type { BodyDiscarder } from '../system/body-discarder.ts'
 import type { BodyReadScheduler } from '../system/body-read-scheduler.ts'
 import type { ImageStore } from '../images/image-store.ts'
+import type { PluginServices } from '../exchange/plugin-services.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Limits } from '../access/limits/limits.ts'
 import type { Credentials } from '../access/credentials.ts'
@@ -58,6 +59,8 @@ export interface Services {
   readonly boosts: Membership['boosts']
   /** Null where nothing is sold. */
   readonly orders: OrderServicePort | null
+  /** What refusals advise to buy. */
+  readonly purchases: PluginServices['purchases']
   readonly products: Products
   /** This installation's secret (32 bytes), from which every keyed hash is derived. */
   readonly secret: Buffer

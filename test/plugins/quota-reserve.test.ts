@@ -2,6 +2,7 @@
 import t from 'tap'
 import { quotaReserve } from '../../plugins/quota-reserve.ts'
 import { refund } from '../../plugins/refund.ts'
+import { noEndAt, toPurchasedPackId } from '../../src/domain/billing/order.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Slots, Usage } from '../../src/exchange/exchange.ts'
 import type { Reservation } from '../../src/domain/billing/ledger.ts'
@@ -439,6 +440,41 @@ t.test('advises to switch the model where only the other pool has room, and to n
   }
   const boosts = await g.services.boosts.listAvailable((await g.services.store.accounts.find(member.id))!)
   t.match(boosts, [{ kind: 'checkin', pool: 'fast' }], 'a boost is available, but for the other pool')
+})
+
+t.test('advises a purchase that covers the turn, with its address, and bought packs that are kept', async (t) => {
+  const price = [{ amount: 5, currency: 'EUR' }]
+  const g = await startGateway(t, {
+    packs: [
+      { id: 'tiny', credits: 1, pool: 'premium', prices: price, days: null },
+      { id: 'small', credits: 500_000, pool: 'premium', prices: price, days: null },
+      { id: 'quick', credits: 500_000, pool: 'fast', prices: price, days: null },
+    ],
+    payments: { demo: true },
+  })
+  const member = await g.createMember('free')
+  await spend(g, member, 'premium')
+  const pack = new RegExp(`A pack adds 500000 credits of premium models: ${g.url}/checkout\\?pack=small&currency=EUR `)
+  const plan = new RegExp(`Pro covers it: ${g.url}/checkout\\?plan=pro&interval=month&currency=USD `)
+  t.match(await ask(g, member.token, { model: 'svc' }), { actions: ['switch_model', 'upgrade_plan'], message: pack })
+  t.match(await ask(g, member.token, { model: 'svc' }), { message: plan })
+  t.notMatch((await ask(g, member.token, { model: 'svc' }))?.message, /tiny|quick/)
+  const { services } = g
+  const at = services.clock.now()
+  const id = toPurchasedPackId(`ord_${'1'.padStart(26, '0')}`)
+  const claim = { id, account: member.id, kind: 'grant', pool: 'premium', credits: 500_000, at, expiresAt: noEndAt } as const
+  await services.store.boosts.recordClaim(claim)
+  await services.membership.boosts.deliver(claim)
+  await services.store.accounts.setSpendsPacks(member.id, false)
+  t.match(await ask(g, member.token, { model: 'svc' }), {
+    code: 'quota_exceeded',
+    message: new RegExp(`used up.*You keep your bought packs; to use them: ${g.url}/account/orders `),
+  })
+  await services.store.accounts.setSpendsPacks(member.id, true)
+  t.equal(await ask(g, member.token, { model: 'svc', max_tokens: 100 }), null, 'which helps')
+  Object.assign(services.orders ?? {}, { listOffers: () => Promise.reject(new Error('the store is closed')) })
+  await spend(g, member, 'premium')
+  t.match(await ask(g, member.token, { model: 'svc' }), { code: 'quota_exceeded' }, 'also without the advice')
 })
 
 t.test('advises a boost only while one of this pool is available and covers the turn', async (t) => {

@@ -186,6 +186,10 @@ export function toPurchasedPackId(order: string): string {
   return `${purchasedPackPrefix}${order.slice('ord_'.length)}`
 }
 
+export function isPurchasedPack({ id }: { readonly id: string }): boolean {
+  return id.startsWith(purchasedPackPrefix)
+}
+
 /** The end of a pack without an end: the last day of the year 9999. */
 export const noEndAt = 253_402_214_400_000
 

@@ -7,6 +7,7 @@ import type { Plan, Window } from './plan.ts'
 import { windows } from './plan.ts'
 import { poolForTier } from './product.ts'
 import type { Pool, Product } from './product.ts'
+import type { Purchase } from './purchase.ts'
 import { computeTurnPrice } from './price.ts'
 
 export type QuotaShortage =
@@ -27,6 +28,10 @@ interface QuotaRefusalInput {
   readonly balance: Balance
   /** Boosts that the member can take now. */
   readonly boosts: readonly AvailableBoost[]
+  /** What the member can buy now. */
+  readonly purchases: readonly Purchase[]
+  /** The address where bought packs, which are kept at the member's wish, are used again; null where none are kept. */
+  readonly keptPacksUrl: string | null
   /** Products that could serve this request, in the order of the configuration. */
   readonly alternatives: readonly Product[]
   readonly plans: readonly Plan[]
@@ -52,6 +57,8 @@ export function createQuotaRefusal(input: QuotaRefusalInput): GatewayError {
     shortage.kind !== 'reserved_elsewhere' &&
     input.turn.inputTokens >= longPromptTokens &&
     priceOf(product, input, Math.ceil(input.turn.inputTokens / 2)) <= available
+  const pack = input.purchases.find((each) => each.kind === 'pack' && each.pool === pool && available + each.credits >= cost)
+  const soldPlan = input.purchases.find((each) => each.kind === 'plan' && getRoom(each.plan, balance, pool) >= cost)
   const canUpgrade = input.plans.some((other) => other.id !== plan.id && getRoom(other, balance, pool) >= cost)
   const isSoon = shortage.kind === 'insufficient' && shortage.resetsAt - at <= soonMs
   const retryAfter = shortage.kind === 'reserved_elsewhere' ? 2 : isSoon ? Math.max(1, (shortage.resetsAt - at) / 1000) : null
@@ -60,16 +67,18 @@ export function createQuotaRefusal(input: QuotaRefusalInput): GatewayError {
     ['switch_model', alternative],
     ['use_boost', boost],
     ['shorten_prompt', canShorten || null],
-    ['upgrade_plan', canUpgrade || null],
+    // The page of plans has the packs too.
+    ['upgrade_plan', canUpgrade || pack || null],
   ]
+  const passes = shortage.kind === 'reserved_elsewhere'
   const isUsedUp = available < priceOf(product, input, minPromptTokens)
   const sentences = [
     ...describeShortage(shortage, { pool, at, isUsedUp }),
     ...(alternative === undefined ? [] : [describeAlternative(alternative)]),
     ...(boost === undefined ? [] : [describeBoost(boost)]),
     ...(canShorten ? [shorterText] : []),
+    ...(passes ? [] : [...describeKeptPacks(input.keptPacksUrl), ...describePurchase(pack), ...describePurchase(soldPlan)]),
   ]
-  const passes = shortage.kind === 'reserved_elsewhere'
   // SDKs repeat a 429 and never a 402.
   return new GatewayError(passes ? 'rate_limited' : 'quota_exceeded', {
     headers,
@@ -172,6 +181,26 @@ function describeBoost({ kind, pool, credits }: AvailableBoost): LocalizedText {
         en: `The current rush adds ${credits} credits of ${models.en}.`,
         zh: `当前抢购可获得 ${credits} 点${models.zh}额度。`,
       }
+}
+
+function describeKeptPacks(url: string | null): LocalizedText[] {
+  if (url === null) return []
+  return [{ en: `You keep your bought packs; to use them: ${url} .`, zh: `你选择保留购买的点数包，如需使用：${url} 。` }]
+}
+
+/** A blank follows each address, because many programs take a full stop for a part of it. */
+function describePurchase(purchase: Purchase | undefined): LocalizedText[] {
+  if (purchase === undefined) return []
+  const { url } = purchase
+  if (purchase.kind === 'plan')
+    return [{ en: `${purchase.plan.name} covers it: ${url} .`, zh: `${purchase.plan.name} 足以处理：${url} 。` }]
+  const models = poolNames[purchase.pool]
+  return [
+    {
+      en: `A pack adds ${purchase.credits} credits of ${models.en}: ${url} .`,
+      zh: `点数包可增加 ${purchase.credits} 点${models.zh}额度：${url} 。`,
+    },
+  ]
 }
 
 const shorterText: LocalizedText = { en: 'A prompt of half the length still fits.', zh: '缩短一半的内容仍可使用。' }

@@ -11,7 +11,8 @@ type Pack = NonNullable<DeepPartial<ResponseOf<typeof showUsage>>['boosts']>[num
 
 export function formatPack(context: Context, pack: Pick<Pack, 'kind' | 'tier' | 'remaining' | 'granted' | 'expires_at'>): string {
   const name = `${sanitizeLine(pack.kind ?? '')} ${formatTier(context, pack.tier)}`
-  const until = formatTimestamp(context, pack.expires_at)
+  // Credits without an end have the last day of the calendar.
+  const until = pack.expires_at?.startsWith('9999') === true ? '' : formatTimestamp(context, pack.expires_at)
   return context.localize({
     en: `${name}: ${formatCount(pack.remaining)} of ${formatCount(pack.granted)} credits${until && `, until ${until} (${formatZone(context.now())})`}`,
     zh: `${name}：剩余 ${formatCount(pack.remaining)} / ${formatCount(pack.granted)} 点${until && `，有效期至 ${until}（${formatZone(context.now())}）`}`,

@@ -83,6 +83,8 @@ export const account = {
   inviteCount: '{credited} of {limit} this month.',
   inviteLink: 'Your invitation link',
   pack: { checkin: 'Check-in', invite: 'Invitation', rush: 'Rush', grant: 'Gift' },
+  boughtPack: 'Bought',
+  noEnd: 'no end',
   packLeft: '{remaining} of {granted} left',
   expires: 'expires {when}',
   turnsTitle: 'Turns',

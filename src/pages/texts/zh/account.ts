@@ -85,6 +85,8 @@ export const account: typeof english = {
   inviteCount: '本月 {credited} / {limit}。',
   inviteLink: '你的邀请链接',
   pack: { checkin: '签到', invite: '邀请', rush: '抢购', grant: '赠送' },
+  boughtPack: '已购',
+  noEnd: '无到期时间',
   packLeft: '剩余 {remaining} / {granted}',
   expires: '{when}到期',
   turnsTitle: '请求记录',

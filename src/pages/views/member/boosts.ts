@@ -1,4 +1,5 @@
 /** `/account/boosts`: extra credits: check-in, rush, invitation, and the packs that are left. */
+import { isPurchasedPack, noEndAt } from '../../../domain/billing/order.ts'
 import type { Pack } from '../../../domain/billing/ledger.ts'
 import type { Pool } from '../../../domain/billing/product.ts'
 import { getBalance } from '../../../services/member-usage.ts'
@@ -63,6 +64,7 @@ export async function createBoostsView(context: PageContext): Promise<View> {
           </div>
           <a class="button quiet small" href="/redeem">${context.t.redeem.code}</a>
         </div>
+        ${services.orders !== null && services.config.packs.length > 0 && renderPacksForSale(context)}
         <div class="boost-row stacked">
           <div>
             <h2 class="row-title">${texts.invite}</h2>
@@ -80,6 +82,16 @@ export async function createBoostsView(context: PageContext): Promise<View> {
       }
     </section>`,
   })
+}
+
+function renderPacksForSale({ t }: PageContext): Html {
+  return html`<div class="boost-row">
+    <div>
+      <h2 class="row-title">${t.plans.packsTitle}</h2>
+      <p class="sub">${t.plans.packsLead}</p>
+    </div>
+    <a class="button quiet small" href="/plans#packs">${t.plans.buy.pack}</a>
+  </div>`
 }
 
 function renderCheckin(context: PageContext, { available, amount, nextAt }: Status['checkin']): Html {
@@ -132,7 +144,14 @@ function renderPack(context: PageContext, pack: Pack): Html {
   const amounts = { remaining: formatNumber(getRemaining(pack), language), granted: formatNumber(pack.granted, language) }
   return html`<li>
     <span class="badge ${pack.pool === 'fast' ? 'light' : 'flagship'}">${texts[pack.pool]}</span>
-    <strong>${texts.pack[pack.kind]}</strong> <span>${interpolate(texts.packLeft, amounts)}</span>
-    <span class="sub">${interpolate(texts.expires, { when: formatRelativeTime(context, pack.expiresAt) })}</span>
+    <strong>${isPurchasedPack(pack) ? texts.boughtPack : texts.pack[pack.kind]}</strong>
+    <span>${interpolate(texts.packLeft, amounts)}</span>
+    <span class="sub"
+      >${
+        pack.expiresAt >= noEndAt
+          ? texts.noEnd
+          : interpolate(texts.expires, { when: formatRelativeTime(context, pack.expiresAt) })
+      }</span
+    >
   </li>`
 }

@@ -93,3 +93,17 @@ t.test('the search finds what members ask about their account, in both languages
   ] as const)
     for (const query of queries) t.equal(searchDocs(query, services, language)[0]?.path.split('#')[0], '/docs/account', query)
 })
+
+t.test('where plans are sold, the search finds how to buy, cancel and get a receipt, in both languages', async (t) => {
+  const { services } = await startGateway(t, { payments: { demo: true } })
+  for (const [language, queries] of [
+    ['en', { refund: 'refunds', receipt: 'receipts', cancel: 'cancel', invoice: 'receipts', renewal: 'renewals', buy: 'buy' }],
+    ['zh', { 退款: 'refunds', 收据: 'receipts', 取消: 'cancel', 发票: 'receipts', 续费: 'renewals', 购买: 'buy' }],
+  ] as const)
+    for (const [query, section] of Object.entries(queries)) {
+      const found = searchDocs(query, services, language).map(({ path }) => path)
+      t.ok(found.includes(`/docs/buying#${section}`), `${query}: ${found.join(' ')}`)
+    }
+  const closed = await startGateway(t)
+  t.notOk(searchDocs('receipt', closed.services, 'en').some(({ path }) => path.startsWith('/docs/buying#')))
+})

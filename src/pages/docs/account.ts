@@ -5,7 +5,7 @@ export const account: DocsPage = {
   path: '/docs/account',
   title: { en: 'Your account', zh: '你的账户' },
   group: 'guide',
-  write: ({ services: { config }, site }) => {
+  write: ({ services: { config, orders }, site }) => {
     const { contactUrl } = config.site
     const link = (name: 'terms' | 'privacy', language: 'en' | 'zh'): string | null => {
       const address = getLegalLink(config, name, language)
@@ -33,7 +33,7 @@ Your invitation link is under [Boosts](${site}/account/boosts). You get credits 
 
 ## Refunds {#refund}
 
-A request that fails costs nothing: its credits are refunded by themselves, and [Usage](${site}/account) lists it as “not charged”. A request that you stop is charged for what was written until then. About money that you have paid for a plan, ask ${operator[0]}.
+A request that fails costs nothing: its credits are refunded by themselves, and [Usage](${site}/account) lists it as “not charged”. A request that you stop is charged for what was written until then. ${orders === null ? `About money that you have paid for a plan, ask ${operator[0]}.` : `For money that you have paid, see [refunds of purchases](${site}/docs/buying#refunds).`}
 
 ## Emails {#emails}
 
@@ -63,7 +63,7 @@ Delete account is at the end of [Security](${site}/account/security). Your addre
 
 ## 退款 {#refund}
 
-失败的请求不收费：点数会自动退还，[用量](${site}/account)页显示为“未计费”。你主动停止的请求按已生成的内容计费。有关已支付的套餐费用，请联系${operator[1]}。
+失败的请求不收费：点数会自动退还，[用量](${site}/account)页显示为“未计费”。你主动停止的请求按已生成的内容计费。${orders === null ? `有关已支付的套餐费用，请联系${operator[1]}。` : `有关已支付的款项，请见[购买的退款](${site}/docs/buying#refunds)。`}
 
 ## 邮件通知 {#emails}
 

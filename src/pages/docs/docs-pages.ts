@@ -3,6 +3,7 @@ import type { Services } from '../../services/services.ts'
 import type { Language } from '../language.ts'
 import { toPlainMarkdown } from '../markdown-html.ts'
 import { account } from './account.ts'
+import { buying } from './buying.ts'
 import { commandLine } from './command-line.ts'
 import { createDocsFacts } from './docs-facts.ts'
 import type { DocsPage } from './docs-page.ts'
@@ -21,6 +22,7 @@ export const docsPages: readonly DocsPage[] = [
   sdks,
   searchAndImages,
   limits,
+  buying,
   account,
   errors,
   commandLine,

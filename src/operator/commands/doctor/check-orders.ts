@@ -1,45 +1,40 @@
 /** Whether each order that was paid is granted, and whether providers answer and their notifications arrive. */
-import type { GatewayConfig } from '../../../config/config.ts'
+import type { Orders } from '../../../domain/billing/order.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
-import { DataFolder } from '../../../system/data-folder.ts'
 import { formatDuration } from '../../../system/duration.ts'
-import { withInstallation } from '../../installation.ts'
 import { pluralize } from '../../output.ts'
 
 /** Orders that one check reads. */
 const maxOrders = 100
 
-export async function checkOrders({ store: { url, dataDir } }: GatewayConfig): Promise<HealthCheck[]> {
-  if (url === null && !new DataFolder(dataDir).hasDatabase()) return []
+export async function checkOrders(orders: Orders): Promise<HealthCheck[]> {
   const what = 'orders'
-  return withInstallation(async ({ store: { orders } }) => {
-    const now = systemClock.now()
-    const { count, oldestPaidAt } = await orders.countUngranted()
-    const newest = await orders.list({ limit: maxOrders, states: ['created', 'sent', 'paid', 'granted', 'refunding'] })
-    const [oldest] = (await orders.list({ limit: maxOrders, states: ['paid'] })).toReversed()
-    if (newest.length === 0 && oldest === undefined) return []
-    const checks: HealthCheck[] = []
-    if (count > 0 && oldestPaidAt !== null)
+  const now = systemClock.now()
+  const { count, oldestPaidAt } = await orders.countUngranted()
+  const newest = await orders.list({ limit: maxOrders, states: ['created', 'sent', 'paid', 'granted', 'refunding'] })
+  const [oldest] = (await orders.list({ limit: maxOrders, states: ['paid'] })).toReversed()
+  if (newest.length === 0 && oldest === undefined) return []
+  const checks: HealthCheck[] = []
+  if (count > 0 && oldestPaidAt !== null)
+    checks.push({
+      what,
+      ok: false,
+      detail: `${pluralize(count, 'order is', 'orders are')} paid and not granted, the oldest for ${formatDuration(Math.max(0, now - oldestPaidAt))}; see: svc-gateway order explain ${oldest?.number ?? ''}`,
+    })
+  const failing = newest.find(({ failure }) => failure !== null)
+  if (failing?.failure != null)
+    checks.push({
+      what,
+      ok: false,
+      detail: `the provider ${failing.provider} did not do what was asked (${failing.failure.message})${failing.failure.setting === null ? '' : `; check ${failing.failure.setting}`}; see: svc-gateway order explain ${failing.number}`,
+    })
+  for (const { provider, acceptedAt, refusedAt, refusal, setting } of await orders.listNotificationRecords())
+    if (refusedAt !== null && refusedAt > (acceptedAt ?? 0))
       checks.push({
         what,
         ok: false,
-        detail: `${pluralize(count, 'order is', 'orders are')} paid and not granted, the oldest for ${formatDuration(Math.max(0, now - oldestPaidAt))}; see: svc-gateway order explain ${oldest?.number ?? ''}`,
+        detail: `the last notification of ${provider} was refused (${refusal ?? ''})${setting === null ? '' : `; check ${setting}`}`,
       })
-    const failing = newest.find(({ failure }) => failure !== null)
-    if (failing?.failure != null)
-      checks.push({
-        what,
-        ok: false,
-        detail: `the provider ${failing.provider} did not do what was asked (${failing.failure.message})${failing.failure.setting === null ? '' : `; check ${failing.failure.setting}`}; see: svc-gateway order explain ${failing.number}`,
-      })
-    for (const { provider, acceptedAt, refusedAt, refusal, setting } of await orders.listNotificationRecords())
-      if (refusedAt !== null && refusedAt > (acceptedAt ?? 0))
-        checks.push({
-          what,
-          ok: false,
-          detail: `the last notification of ${provider} was refused (${refusal ?? ''})${setting === null ? '' : `; check ${setting}`}`,
-        })
-    return checks.length > 0 ? checks : [{ what, ok: true, detail: 'each order that was paid is granted' }]
-  })
+  return checks.length > 0 ? checks : [{ what, ok: true, detail: 'each order that was paid is granted' }]
 }

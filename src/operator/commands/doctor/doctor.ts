@@ -34,6 +34,7 @@ import { checkUpstreams } from './check-upstreams.ts'
 import { describeError } from './describe-error.ts'
 import { checkSharedStore } from './check-shared-store.ts'
 import { checkSignInProviders, checkTrustedIssuers } from './check-sign-in.ts'
+import { verifyBooks } from '../../../domain/services/orders/verify-books.ts'
 import { checkPublicAddress } from '../public-address/check-public-address.ts'
 import { pluralize, renderResult, formatTable } from '../../output.ts'
 import type { OutputOptions, CommandResult } from '../../output.ts'
@@ -92,7 +93,6 @@ async function examine(options: DoctorOptions): Promise<readonly HealthCheck[]> 
       checkSearch(config),
       checkMail(config, options.sendTestMail),
       checkNotifications(config),
-      checkOrders(config),
       checkPayments(config),
       checkSignInProviders(config),
       checkTrustedIssuers(config),
@@ -181,7 +181,7 @@ async function verifyLedger(config: GatewayConfig, folder: DataFolder): Promise<
       },
     ]
   return withInstallation(async ({ store }) => {
-    const { ok, accounts, turns, mismatches } = await store.ledger.verify()
+    const { ok, accounts, turns, mismatches } = await verifyBooks(store)
     const pending = await store.ledger.countPendingSettlements()
     const detail = ok
       ? `adds up (${pluralize(accounts, 'account')}, ${pluralize(turns, 'turn')})`
@@ -195,6 +195,7 @@ async function verifyLedger(config: GatewayConfig, folder: DataFolder): Promise<
     return [
       ledgerFinding,
       ...missingPlans.map((detail) => ({ what: 'plans', ok: false, detail })),
+      ...(await checkOrders(store.orders)),
       ...(await checkIdentities(store)),
       ...checkPromptReports(await store.ledger.turns({ state: 'settled', limit: maxReadTurns })),
     ]

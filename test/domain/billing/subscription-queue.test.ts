@@ -193,3 +193,33 @@ t.test('at most one runs, and no time is lost or won, in random orders of events
     if (used < 0 || used > now - noon) t.fail(`of ${bought / day} days ${used / day} are used after ${(now - noon) / day}`)
   }
 })
+
+t.test('one that a provider renews runs on for a grace after its end, and then ends', async (t) => {
+  const grace = 7
+  const first = add([], 'pro', '30d')
+  const renewing = first.subscriptions.map((each): Subscription => ({ ...each, renewal: 'provider' }))
+  t.match(arrange(renewing, noon + 30 * day - 1), { plan: 'pro', subscriptions: [{ state: 'active' }] })
+  const late = arrange(renewing, noon + 30 * day)
+  t.match(late, { plan: 'pro', subscriptions: [{ state: 'past_due', endsAt: noon + 30 * day }] })
+  t.equal(late.planUntil, noon + (30 + grace) * day)
+  t.match(arrange(late.subscriptions, noon + (30 + grace) * day - 1), { plan: 'pro' })
+  const over = arrange(late.subscriptions, noon + (30 + grace) * day)
+  t.match(over, { plan: 'free', subscriptions: [{ state: 'ended', endedAt: noon + (30 + grace) * day }] })
+  t.match(
+    arrange(renewing, noon + 400 * day),
+    { plan: 'free', subscriptions: [{ state: 'ended' }] },
+    'however late that is noticed',
+  )
+
+  const cancelled = renewing.map((each): Subscription => ({ ...each, state: 'cancelled' }))
+  t.match(arrange(cancelled, noon + 30 * day), { plan: 'free', subscriptions: [{ state: 'ended' }] }, 'none after a cancellation')
+  const queue = { basePlan: null, subscriptions: [...renewing, createSubscription('pro', '10d')] }
+  t.same(
+    projectStretches(queue, noon, rules).map(({ startsAt, endsAt }) => [(startsAt - noon) / day, (endsAt - noon) / day]),
+    [
+      [0, 30],
+      [30, 40],
+    ],
+    'what is planned counts no grace',
+  )
+})

@@ -1,6 +1,6 @@
 /** The contract of corrections: links of an account's chain that add or take credits, each once. */
 import type { Test } from 'tap'
-import type { AdjustOrder } from '../../../src/domain/billing/ledger.ts'
+import type { AdjustOrder, ChangePackOrder } from '../../../src/domain/billing/ledger.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import {
   addAccount,
@@ -73,5 +73,37 @@ export function testAdjustmentContract(t: Test, openStore: (t: Test) => Promise<
     for (const credits of [0, 1.5, Number.NaN, Infinity])
       await t.rejects(async () => store.ledger.adjust(createAdjustOrder('adj_1', credits)), RangeError)
     t.same((await readBalance(store)).packs, {})
+  })
+
+  const createChange = (id: string, credits: number, change: Partial<ChangePackOrder> = {}): ChangePackOrder => {
+    const { account } = createReserveOrder()
+    return { id, account, pack: 'pack', credits, reason: 'a refund', at: noon, ...change }
+  }
+
+  test('credits of a pack are taken all or none, once for an id, and given back', async (t, store) => {
+    const { pool } = createReserveOrder()
+    await store.ledger.grant(createGrantOrder('pack', 100, { pool }))
+    const none = { day: 0, week: 0, month: 0 }
+    const hold = await reserveHold(store, { amount: 30, minAmount: 30, limits: none })
+    t.equal(await store.ledger.changePack(createChange('ref_1', -71)), false, 'more than is neither spent nor held')
+    const taken = await Promise.all(Array.from({ length: 10 }, () => store.ledger.changePack(createChange('ref_1', -70))))
+    t.ok(taken.every(Boolean))
+    t.match(await store.ledger.findPack(toAccountId(1), 'pack'), { granted: 100, reserved: 30, settled: 70 })
+    t.equal(await store.ledger.changePack(createChange('ref_2', -1)), false)
+    await store.ledger.settle(createSettleOrder(hold.id, 10))
+    t.equal(await store.ledger.changePack(createChange('ref_1_back', 81)), false, 'more than was taken or spent')
+    t.equal(await store.ledger.changePack(createChange('ref_1_back', 70)), true)
+    t.equal(await store.ledger.changePack(createChange('ref_1_back', 70)), true, 'and only once')
+    t.match(await store.ledger.findPack(toAccountId(1), 'pack'), { reserved: 0, settled: 10 })
+  })
+
+  test('a pack that there is not, or of another account, is not changed', async (t, store) => {
+    await store.ledger.grant(createGrantOrder('pack', 100))
+    await addAccount(store, 2)
+    t.equal(await store.ledger.changePack(createChange('ref_1', -10, { pack: 'none' })), false)
+    t.equal(await store.ledger.changePack(createChange('ref_2', -10, { account: toAccountId(2) })), false)
+    t.equal(await store.ledger.findPack(toAccountId(2), 'pack'), undefined)
+    for (const credits of [0, 1.5, Number.NaN])
+      await t.rejects(async () => store.ledger.changePack(createChange('ref_3', credits)), RangeError)
   })
 }

@@ -3,10 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { checkConfig } from '../../src/config/config.ts'
+import { ConfigError, checkConfig } from '../../src/config/config.ts'
 import { openPaymentProviders } from '../../src/payments/open-payment-providers.ts'
 import { DataFolder } from '../../src/system/data-folder.ts'
-import { OperatorError } from '../../src/system/operator-error.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { createTemporaryFolder } from '../support/temporary-folder.ts'
 import shipped from '../../gateway.config.ts'
@@ -74,7 +73,7 @@ t.test('a module that cannot be used is refused with the setting that names it',
     const error = await open(t, { providers: { other: { module, options: { label: 'Other' } } } }).catch(
       (thrown: unknown) => thrown,
     )
-    t.ok(error instanceof OperatorError, what)
+    t.ok(error instanceof ConfigError, what)
     t.match((error as Error).message, sentence, what)
   }
 })
@@ -115,4 +114,24 @@ t.test('a provider that does not answer is given up', async (t) => {
   const asked = provider.query({ order: 'o', reference: 'r', payment: null }).catch((error: unknown) => error)
   clock.advance(30_001)
   t.match(await asked, { name: 'PaymentProviderError', reason: 'unavailable', message: /no answer in time/ })
+})
+
+t.test('a price that Stripe cannot charge is refused at the start', async (t) => {
+  const folder = new DataFolder(createTemporaryFolder(t))
+  const deps = { clock: new SimulatedClock(), secret: Buffer.alloc(32, 1), folder }
+  const sell = (amount: number) =>
+    openPaymentProviders(
+      checkConfig({
+        ...shipped,
+        listen,
+        packs: [{ id: 'small', credits: 1, pool: 'fast', prices: [{ amount, currency: 'KWD' }] }],
+        payments: { providers: { stripe } },
+      }),
+      deps,
+    )
+  t.ok((await sell(1.23)).has('stripe'))
+  await t.rejects(sell(1.234), {
+    name: 'ConfigError',
+    message: /stripe: Stripe charges KWD in steps of 0\.010 KWD, not 1\.234 KWD; round/,
+  })
 })

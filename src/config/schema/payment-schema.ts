@@ -44,6 +44,12 @@ const moduleSchema = z.strictObject({
   options: z.record(z.string(), z.unknown()).default({}),
 })
 
+/** Every other name has a module; the types of a record with some names of its own have to admit those too. */
+type ProviderSchema = z.ZodType<
+  z.output<typeof moduleSchema | typeof stripeSchema | typeof manualSchema>,
+  z.input<typeof moduleSchema | typeof stripeSchema | typeof manualSchema>
+>
+
 export const paymentSchema = z
   .strictObject({
     /** Who collects the money. The first one is offered first; without any, nothing is sold. */
@@ -54,7 +60,7 @@ export const paymentSchema = z
         /** Bank transfer or cash, which the operator confirms with `svc-gateway order confirm`. */
         manual: manualSchema.optional(),
       })
-      .catchall(moduleSchema)
+      .catchall(moduleSchema as ProviderSchema)
       .default({}),
     /** Whether the provider for demonstrations is offered, which moves no money; only where this server is reached from this machine alone. */
     demo: z

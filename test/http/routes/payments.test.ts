@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { PaymentProviderError } from '../../../src/domain/billing/payment-provider.ts'
 import type { NotificationAnswer, RawNotification } from '../../../src/domain/billing/payment-provider.ts'
-import { startGateway } from '../../support/gateway/test-gateway.ts'
+import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 
 interface Received {
   readonly provider: string
@@ -87,8 +87,13 @@ t.test('there is no such address where there is no such provider', async (t) => 
 t.test('only so many are handled at once, and the others are to come again', async (t) => {
   const held = Promise.withResolvers<NotificationAnswer>()
   const { address, received } = await startShop(t, () => held.promise)
-  const answers = Array.from({ length: 40 }, () => fetch(address, { method: 'POST', body: '{}' }))
-  await waitForRefusals(answers, 8)
+  let refused = 0
+  const answers = Array.from({ length: 40 }, async () => {
+    const answer = await fetch(address, { method: 'POST', body: '{}' })
+    if (answer.status === 503) refused++
+    return answer
+  })
+  await waitUntil(() => received.length + refused === 40, 'all of them to be handled or refused')
   held.resolve({ status: 200, body: 'success' })
   const all = await Promise.all(answers)
   t.equal(all.filter(({ status }) => status === 200).length, 32)
@@ -96,14 +101,6 @@ t.test('only so many are handled at once, and the others are to come again', asy
   t.equal(received.length, 32)
   t.equal((await fetch(address, { method: 'POST', body: '{}' })).status, 200, 'there is room again')
 })
-
-/** Resolves once this many of them were refused. */
-async function waitForRefusals(answers: readonly Promise<Response>[], count: number): Promise<void> {
-  const enough = Promise.withResolvers<void>()
-  let refused = 0
-  for (const answer of answers) void answer.then(({ status }) => status === 503 && ++refused === count && enough.resolve())
-  return enough.promise
-}
 
 t.test('neither a body nor a query is logged, also where handling it fails', async (t) => {
   const { address, gateway } = await startShop(t, () => Promise.reject(new Error('a fault')))

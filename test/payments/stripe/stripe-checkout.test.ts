@@ -184,7 +184,7 @@ t.test('a Stripe that does not answer is given up in bounded time', async (t) =>
 t.test('no key is sent anywhere else by a redirect', async (t) => {
   const { provider, server } = await openStripe(t)
   const other = await openStripe(t)
-  server.fault = () => ({ status: 307, body: '' })
+  server.fault = ({ target }) => ({ status: 307, body: '', location: `${other.server.url}${target}` })
   await t.rejects(provider.query({ reference: 'cs_1' }), { name: 'PaymentProviderError' })
   t.equal(other.server.requests.length, 0)
 })

@@ -21,7 +21,7 @@ export interface StripeRequest {
 }
 
 /** Instead of the answer; `lost`: the request is carried out and its answer lost; `hang`: no answer. */
-export type StripeFault = 'lost' | 'hang' | { readonly status: number; readonly body: string }
+export type StripeFault = 'lost' | 'hang' | { readonly status: number; readonly body: string; readonly location?: string }
 
 export interface StripeServer {
   readonly url: string
@@ -68,7 +68,10 @@ export async function startStripeServer(t: TestScope, now: () => number): Promis
     requests.push(request)
     const fault = stand.fault(request)
     if (fault === 'hang') return
-    if (typeof fault === 'object') return send(response, fault.status, fault.body)
+    if (typeof fault === 'object') {
+      if (fault.location !== undefined) response.setHeader('location', fault.location)
+      return send(response, fault.status, fault.body)
+    }
     const { status, body } = answer(request)
     if (fault === 'lost') return void response.destroy()
     send(response, status, body)

@@ -1,4 +1,5 @@
 /** The program `svc`: its commands, in the order of its help, and what its help and its manual page say beside them. */
+import { defineFlag, defineNumber, defineText } from '../command-table/define-option.ts'
 import type { Program } from './command.ts'
 import { environmentVariables } from './environment-variables.ts'
 import { exitCodes } from './exit-code.ts'
@@ -27,32 +28,13 @@ export const svcProgram: Program = {
     { line: 'svc search "latest Node.js release"', text: { en: 'search the web', zh: '联网搜索' } },
   ],
   globalOptions: [
-    { name: 'json', kind: 'flag', summary: { en: 'print JSON for programs', zh: '输出供程序使用的 JSON' } },
-    { name: 'quiet', short: 'q', kind: 'flag', summary: { en: 'print only results and failures', zh: '只输出结果和错误' } },
-    {
-      name: 'verbose',
-      short: 'v',
-      kind: 'flag',
-      summary: { en: 'print details on standard error', zh: '在标准错误上输出更多信息' },
-    },
-    {
-      name: 'timeout',
-      kind: 'number',
-      placeholder: 'seconds',
-      summary: { en: 'how long to wait for an answer', zh: '等待响应的秒数' },
-    },
-    { name: 'no-color', kind: 'flag', summary: { en: 'no colours and no styles', zh: '不使用颜色和样式' } },
-    {
-      name: 'socket',
-      kind: 'text',
-      placeholder: 'path',
-      summary: { en: "the workbench's socket", zh: '工作台的套接字路径' },
-    },
-    {
-      name: 'no-start',
-      kind: 'flag',
-      summary: { en: 'do not start the workbench when it is not running', zh: '工作台未运行时不自动启动' },
-    },
+    defineFlag('json', { en: 'print JSON for programs', zh: '输出供程序使用的 JSON' }),
+    defineFlag('quiet', { en: 'print only results and failures', zh: '只输出结果和错误' }, { short: 'q' }),
+    defineFlag('verbose', { en: 'print details on standard error', zh: '在标准错误上输出更多信息' }, { short: 'v' }),
+    defineNumber('timeout <seconds>', { en: 'how long to wait for an answer', zh: '等待响应的秒数' }),
+    defineFlag('no-color', { en: 'no colours and no styles', zh: '不使用颜色和样式' }),
+    defineText('socket <path>', { en: "the workbench's socket", zh: '工作台的套接字路径' }),
+    defineFlag('no-start', { en: 'do not start the workbench when it is not running', zh: '工作台未运行时不自动启动' }),
   ],
   manual: {
     section: 1,

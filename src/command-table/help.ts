@@ -1,4 +1,5 @@
 /** Renders the help texts from the command table, and the parts that the man page and the completions share. */
+import { defineFlag } from './define-option.ts'
 import type { Argument, Command, CommandGroup, CommandSpec, Example, Option, Program } from './command.ts'
 import { isCommandGroup } from './command.ts'
 import type { Language, LocalizedText } from './localized-text.ts'
@@ -130,8 +131,8 @@ export function formatOption(option: Option): string {
 }
 
 export const standardOptions: readonly Option[] = [
-  { name: 'help', short: 'h', kind: 'flag', summary: { en: 'show this help', zh: '显示帮助' } },
-  { name: 'version', short: 'V', kind: 'flag', summary: { en: 'print the version', zh: '显示版本' } },
+  defineFlag('help', { en: 'show this help', zh: '显示帮助' }, { short: 'h' }),
+  defineFlag('version', { en: 'print the version', zh: '显示版本' }, { short: 'V' }),
 ]
 
 /** True for entries that help texts show. */

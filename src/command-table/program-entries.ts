@@ -1,4 +1,5 @@
 /** The entries that describe a program itself, `completion` and `man`, without what runs them. */
+import { defineFlag } from './define-option.ts'
 import type { Argument, Example, Option } from './command.ts'
 
 /** The entry of `<program> completion <shell>`. */
@@ -24,11 +25,7 @@ export function createManEntry(program: string) {
     summary: { en: 'print the manual page', zh: '输出手册页' },
     examples: [{ line: `${program} man | man -l -`, text: { en: 'read it', zh: '阅读手册' } }] satisfies [Example, ...Example[]],
     options: [
-      {
-        name: 'markdown',
-        kind: 'flag',
-        summary: { en: 'the table of commands in Markdown instead', zh: '改为输出 Markdown 命令表' },
-      },
+      defineFlag('markdown', { en: 'the table of commands in Markdown instead', zh: '改为输出 Markdown 命令表' }),
     ] satisfies [Option],
   }
 }

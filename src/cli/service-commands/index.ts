@@ -1,15 +1,10 @@
 /** The commands of the hosted service and of the command line itself. */
+import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import { createCompletionEntry, createManEntry } from '../../command-table/program-entries.ts'
 import { clientIds } from '../../setup/client-ids.ts'
-import type { Command, Option, CommandSpec } from '../command.ts'
+import type { Command, CommandSpec } from '../command.ts'
 
-const model: Option = {
-  name: 'model',
-  short: 'm',
-  kind: 'text',
-  placeholder: 'id',
-  summary: { en: 'a product model id of svc models', zh: 'svc models 中的模型 ID' },
-}
+const model = defineText('model <id>', { en: 'a product model id of svc models', zh: 'svc models 中的模型 ID' }, { short: 'm' })
 
 const login: Command = {
   name: 'login',
@@ -22,7 +17,7 @@ const login: Command = {
     { line: 'svc login', text: { en: 'sign in', zh: '登录' } },
     { line: 'SVC_SITE_URL=https://example.org svc login', text: { en: 'sign in at another site', zh: '登录另一个站点' } },
   ],
-  options: [{ name: 'no-browser', kind: 'flag', summary: { en: 'never offer to open a browser', zh: '不提示打开浏览器' } }],
+  options: [defineFlag('no-browser', { en: 'never offer to open a browser', zh: '不提示打开浏览器' })],
   load: () => import('./login.ts'),
 }
 
@@ -30,7 +25,7 @@ const logout: Command = {
   name: 'logout',
   summary: { en: 'end the session, here and at the service', zh: '在本机和服务端退出登录' },
   examples: [{ line: 'svc logout', text: { en: 'sign out', zh: '退出登录' } }],
-  options: [{ name: 'local', kind: 'flag', summary: { en: 'only delete it here', zh: '仅在本机清除' } }],
+  options: [defineFlag('local', { en: 'only delete it here', zh: '仅在本机清除' })],
   load: () => import('./logout.ts'),
 }
 
@@ -67,17 +62,8 @@ const usage: Command = {
     { line: 'svc usage --request mbr_01JAB', text: { en: 'what one request cost', zh: '某次请求的费用' } },
   ],
   options: [
-    {
-      name: 'turns',
-      kind: 'flag',
-      summary: { en: 'the latest turns instead (not with a key)', zh: '改为显示最近的请求（密钥不可用）' },
-    },
-    {
-      name: 'request',
-      kind: 'text',
-      placeholder: 'id',
-      summary: { en: 'what the request with this id cost instead', zh: '改为显示该 ID 的请求费用' },
-    },
+    defineFlag('turns', { en: 'the latest turns instead (not with a key)', zh: '改为显示最近的请求（密钥不可用）' }),
+    defineText('request <id>', { en: 'what the request with this id cost instead', zh: '改为显示该 ID 的请求费用' }),
   ],
   load: () => import('./usage.ts'),
 }
@@ -118,21 +104,14 @@ const chat: Command = {
   ],
   options: [
     { ...model, defaultText: 'auto' },
-    {
-      name: 'system',
-      short: 's',
-      kind: 'text',
-      placeholder: 'text',
-      summary: { en: 'instructions for the model', zh: '给模型的系统指令' },
-    },
-    {
-      name: 'interactive',
-      short: 'i',
-      kind: 'flag',
-      summary: { en: 'a conversation, with the prompt as its first question', zh: '进入对话，prompt 为第一个问题' },
-    },
-    { name: 'no-stream', kind: 'flag', summary: { en: 'wait for the whole answer', zh: '等待完整回答后再输出' } },
-    { name: 'raw', kind: 'flag', summary: { en: 'print Markdown as it is', zh: '原样输出 Markdown' } },
+    defineText('system <text>', { en: 'instructions for the model', zh: '给模型的系统指令' }, { short: 's' }),
+    defineFlag(
+      'interactive',
+      { en: 'a conversation, with the prompt as its first question', zh: '进入对话，prompt 为第一个问题' },
+      { short: 'i' },
+    ),
+    defineFlag('no-stream', { en: 'wait for the whole answer', zh: '等待完整回答后再输出' }),
+    defineFlag('raw', { en: 'print Markdown as it is', zh: '原样输出 Markdown' }),
   ],
   load: () => import('./chat.ts'),
 }
@@ -157,8 +136,8 @@ const image: Command = {
   ],
   arguments: [{ name: 'prompt', variadic: true, summary: { en: 'a description of the image', zh: '图片内容' } }],
   options: [
-    { name: 'output', short: 'o', kind: 'text', placeholder: 'file', summary: { en: 'where to save it', zh: '保存位置' } },
-    { name: 'force', short: 'f', kind: 'flag', summary: { en: 'replace an existing file', zh: '覆盖已有文件' } },
+    defineText('output <file>', { en: 'where to save it', zh: '保存位置' }, { short: 'o' }),
+    defineFlag('force', { en: 'replace an existing file', zh: '覆盖已有文件' }, { short: 'f' }),
     { ...model, defaultText: '<brand>-img' },
   ],
   load: () => import('./image.ts'),
@@ -202,7 +181,7 @@ const redeem: Command = {
     { line: 'svc redeem 4F7QK-9B2MD-XXXXX-XXXXX --check', text: { en: 'only show what it gives', zh: '仅查看内容' } },
   ],
   arguments: [{ name: 'code', summary: { en: 'twenty letters and digits', zh: '20 个字母和数字' } }],
-  options: [{ name: 'check', kind: 'flag', summary: { en: 'show what it gives, and redeem nothing', zh: '仅查看内容，不兑换' } }],
+  options: [defineFlag('check', { en: 'show what it gives, and redeem nothing', zh: '仅查看内容，不兑换' })],
   load: () => import('./redeem.ts'),
 }
 
@@ -268,7 +247,7 @@ const setup: Command = {
   ],
   arguments: [{ name: 'client', optional: true, choices: clientIds, summary: { en: 'the program', zh: '程序' } }],
   options: [
-    { name: 'write', short: 'w', kind: 'flag', summary: { en: 'change the settings file', zh: '修改配置文件' } },
+    defineFlag('write', { en: 'change the settings file', zh: '修改配置文件' }, { short: 'w' }),
     { ...model, defaultText: { en: 'the first premium model', zh: '第一个高级模型' } },
   ],
   load: () => import('./setup/setup.ts'),

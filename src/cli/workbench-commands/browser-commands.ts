@@ -1,16 +1,11 @@
 /** The table entries of `svc browser`; `browser.ts` implements them. */
+import { defineFlag, defineList, defineNumber, defineText } from '../../command-table/define-option.ts'
 import type { Argument, Command, CommandGroup, Option } from '../command.ts'
 import { pageOption, selectorOption, waitOption, workspaceOption } from './shared-options.ts'
 
 const requiredSelectorOption: Option = { ...selectorOption, required: true }
 const pageArgument: Argument = { name: 'page', optional: true, summary: pageOption.summary }
-const text: Option = {
-  name: 'text',
-  kind: 'text',
-  placeholder: 'text',
-  required: true,
-  summary: { en: 'the text; - is standard input', zh: '文本；- 表示标准输入' },
-}
+const text = defineText('text <text>', { en: 'the text; - is standard input', zh: '文本；- 表示标准输入' }, { required: true })
 
 export const browserGroup: CommandGroup = {
   name: 'browser',
@@ -42,7 +37,7 @@ export const browserGroup: CommandGroup = {
         pageOption,
         workspaceOption,
         waitOption,
-        { name: 'allow-file', kind: 'flag', summary: { en: 'file: addresses, too', zh: '允许 file: 地址' } },
+        defineFlag('allow-file', { en: 'file: addresses, too', zh: '允许 file: 地址' }),
       ],
       load: async () => ({ run: (await import('./browser.ts')).goto }),
     },
@@ -56,14 +51,8 @@ export const browserGroup: CommandGroup = {
       options: [
         pageOption,
         { ...selectorOption, summary: { en: 'only this part', zh: '仅此部分' } },
-        { name: 'depth', kind: 'number', placeholder: 'n', summary: { en: 'how many levels', zh: '层数' } },
-        {
-          name: 'max-bytes',
-          kind: 'number',
-          placeholder: 'n',
-          summary: { en: 'cut after this', zh: '超过则截断' },
-          defaultText: '1000000',
-        },
+        defineNumber('depth <n>', { en: 'how many levels', zh: '层数' }),
+        defineNumber('max-bytes <n>', { en: 'cut after this', zh: '超过则截断' }, { defaultText: '1000000' }),
       ],
       load: async () => ({ run: (await import('./browser.ts')).snapshot }),
     },
@@ -113,12 +102,7 @@ export const browserGroup: CommandGroup = {
       examples: [{ line: `svc browser select --selector '#plan' --value pro`, text: { en: 'one value', zh: '一个值' } }],
       options: [
         requiredSelectorOption,
-        {
-          name: 'value',
-          kind: 'list',
-          placeholder: 'value',
-          summary: { en: 'a value or label; may be repeated', zh: '值或标签；可重复' },
-        },
+        defineList('value <value>', { en: 'a value or label; may be repeated', zh: '值或标签；可重复' }),
         pageOption,
       ],
       load: async () => ({ run: (await import('./browser.ts')).select }),
@@ -127,11 +111,7 @@ export const browserGroup: CommandGroup = {
       name: 'check',
       summary: { en: 'tick a box', zh: '勾选复选框' },
       examples: [{ line: `svc browser check --selector '#terms'`, text: { en: 'tick', zh: '勾选' } }],
-      options: [
-        requiredSelectorOption,
-        { name: 'off', kind: 'flag', summary: { en: 'take the tick away', zh: '取消勾选' } },
-        pageOption,
-      ],
+      options: [requiredSelectorOption, defineFlag('off', { en: 'take the tick away', zh: '取消勾选' }), pageOption],
       load: async () => ({ run: (await import('./browser.ts')).check }),
     },
     {
@@ -142,21 +122,14 @@ export const browserGroup: CommandGroup = {
       ],
       options: [
         selectorOption,
-        { name: 'text', kind: 'text', placeholder: 'text', summary: { en: 'a text on the page', zh: '页面上的文本' } },
-        {
-          name: 'url',
-          kind: 'text',
-          placeholder: 'url',
-          summary: { en: 'the address, ** stands for anything', zh: '网址，** 表示任意内容' },
-        },
-        {
-          name: 'load',
-          kind: 'text',
-          placeholder: 'state',
-          choices: ['load', 'domcontentloaded', 'networkidle'],
-          summary: { en: 'a load state', zh: '加载状态' },
-        },
-        { name: 'gone', kind: 'flag', summary: { en: 'wait until element or text is gone', zh: '等待元素或文本消失' } },
+        defineText('text <text>', { en: 'a text on the page', zh: '页面上的文本' }),
+        defineText('url <url>', { en: 'the address, ** stands for anything', zh: '网址，** 表示任意内容' }),
+        defineText(
+          'load <state>',
+          { en: 'a load state', zh: '加载状态' },
+          { choices: ['load', 'domcontentloaded', 'networkidle'] },
+        ),
+        defineFlag('gone', { en: 'wait until element or text is gone', zh: '等待元素或文本消失' }),
         pageOption,
       ],
       load: async () => ({ run: (await import('./browser.ts')).wait }),
@@ -175,11 +148,7 @@ export const browserGroup: CommandGroup = {
           summary: { en: 'what to print', zh: '要输出的内容' },
         },
       ],
-      options: [
-        selectorOption,
-        { name: 'name', kind: 'text', placeholder: 'attribute', summary: { en: 'which attribute', zh: '属性名' } },
-        pageOption,
-      ],
+      options: [selectorOption, defineText('name <attribute>', { en: 'which attribute', zh: '属性名' }), pageOption],
       load: async () => ({ run: (await import('./browser.ts')).get }),
     },
     {
@@ -197,7 +166,7 @@ export const browserGroup: CommandGroup = {
       arguments: [
         { name: 'file', optional: true, summary: { en: 'a PNG file; default: one of its own', zh: 'PNG 文件；默认自动命名' } },
       ],
-      options: [{ name: 'full-page', kind: 'flag', summary: { en: 'also what is below', zh: '包含下方内容' } }, pageOption],
+      options: [defineFlag('full-page', { en: 'also what is below', zh: '包含下方内容' }), pageOption],
       load: async () => ({ run: (await import('./browser.ts')).screenshot }),
     },
     {

@@ -1,4 +1,5 @@
 /** The commands of the workbench behind the local socket. */
+import { defineFlag, defineList, defineNumber } from '../../command-table/define-option.ts'
 import type { Command, CommandGroup, Option, CommandSpec } from '../command.ts'
 import { browserGroup } from './browser-commands.ts'
 import { filesGroup, sshGroup } from './ssh-commands.ts'
@@ -24,22 +25,14 @@ const workbenchGroup: CommandGroup = {
       name: 'start',
       summary: { en: 'start it, if it does not run', zh: '若未运行则启动' },
       examples: [{ line: 'svc workbench start', text: { en: 'in the background', zh: '在后台启动' } }],
-      options: [
-        {
-          name: 'foreground',
-          kind: 'flag',
-          summary: { en: 'in this terminal, until Ctrl-C', zh: '在此终端中运行，直到按下 Ctrl-C' },
-        },
-      ],
+      options: [defineFlag('foreground', { en: 'in this terminal, until Ctrl-C', zh: '在此终端中运行，直到按下 Ctrl-C' })],
       load: async () => ({ run: (await import('./workbench.ts')).start }),
     },
     {
       name: 'stop',
       summary: { en: 'stop it; programs in its panes continue to run', zh: '停止工作台；窗格中的程序继续运行' },
       examples: [{ line: 'svc workbench stop', text: { en: 'stop', zh: '停止' } }],
-      options: [
-        { name: 'kill', kind: 'flag', summary: { en: 'end everything in its panes, too', zh: '同时结束窗格中的所有程序' } },
-      ],
+      options: [defineFlag('kill', { en: 'end everything in its panes, too', zh: '同时结束窗格中的所有程序' })],
       load: async () => ({ run: (await import('./workbench.ts')).stop }),
     },
     {
@@ -58,7 +51,7 @@ const workbenchGroup: CommandGroup = {
       name: 'logs',
       summary: { en: 'the last lines of its log', zh: '显示日志的最后几行' },
       examples: [{ line: 'svc workbench logs --lines 20', text: { en: 'the last twenty', zh: '最后二十行' } }],
-      options: [{ name: 'lines', kind: 'number', placeholder: 'n', summary: { en: 'how many', zh: '行数' }, defaultText: '50' }],
+      options: [defineNumber('lines <n>', { en: 'how many', zh: '行数' }, { defaultText: '50' })],
       load: async () => ({ run: (await import('./workbench.ts')).logs }),
     },
   ],
@@ -87,13 +80,11 @@ const events: Command = {
     { line: 'svc events --name notification.created', text: { en: 'one kind alone', zh: '仅一种事件' } },
   ],
   options: [
-    { name: 'name', kind: 'list', placeholder: 'event', summary: { en: 'only these', zh: '仅显示这些事件' } },
-    {
-      name: 'after',
-      kind: 'number',
-      placeholder: 'seq',
-      summary: { en: 'also those after this number, as far as they are kept', zh: '同时显示此序号之后仍保留的事件' },
-    },
+    defineList('name <event>', { en: 'only these', zh: '仅显示这些事件' }),
+    defineNumber('after <seq>', {
+      en: 'also those after this number, as far as they are kept',
+      zh: '同时显示此序号之后仍保留的事件',
+    }),
   ] satisfies readonly Option[],
   load: async () => ({ run: (await import('./workbench.ts')).events }),
 }

@@ -1,4 +1,5 @@
 /** The table entries of `svc notify` and `svc notification`; `notification.ts` implements them. */
+import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import type { Argument, Command, CommandGroup } from '../command.ts'
 import { paneOption, workspaceOption } from './shared-options.ts'
 
@@ -10,15 +11,9 @@ export const notify: Command = {
     { line: 'svc notify --title "Tests" --body "failed" --sound', text: { en: 'that is heard', zh: '带提示音' } },
   ],
   options: [
-    { name: 'title', kind: 'text', placeholder: 'text', required: true, summary: { en: 'its title', zh: '标题' } },
-    {
-      name: 'body',
-      kind: 'text',
-      placeholder: 'text',
-      required: true,
-      summary: { en: 'its text; - is standard input', zh: '内容；- 表示标准输入' },
-    },
-    { name: 'sound', kind: 'flag', summary: { en: 'with a sound', zh: '带提示音' } },
+    defineText('title <text>', { en: 'its title', zh: '标题' }, { required: true }),
+    defineText('body <text>', { en: 'its text; - is standard input', zh: '内容；- 表示标准输入' }, { required: true }),
+    defineFlag('sound', { en: 'with a sound', zh: '带提示音' }),
     workspaceOption,
     paneOption,
   ],
@@ -40,7 +35,7 @@ export const notificationGroup: CommandGroup = {
       aliases: ['ls'],
       summary: { en: 'list notifications', zh: '列出通知' },
       examples: [{ line: 'svc notification list --unread', text: { en: 'what is not read', zh: '未读通知' } }],
-      options: [{ name: 'unread', kind: 'flag', summary: { en: 'only what is not read', zh: '仅未读' } }],
+      options: [defineFlag('unread', { en: 'only what is not read', zh: '仅未读' })],
       load: async () => ({ run: (await import('./notification.ts')).list }),
     },
     {

@@ -1,5 +1,6 @@
 /** Options and arguments that several workbench commands share. */
-import type { Argument, Option } from '../command.ts'
+import { defineText } from '../../command-table/define-option.ts'
+import type { Argument } from '../command.ts'
 
 const targetSummary = {
   en: 'id or number; default: where this command runs, else the one in front',
@@ -8,33 +9,20 @@ const targetSummary = {
 const pageSummary = { en: 'id or number; default: the newest of the workspace', zh: 'ID 或编号；默认为工作区中最新的页面' }
 const selectorSummary = { en: 'a CSS selector, or @e5 of the last snapshot', zh: 'CSS 选择器，或最近快照中的 @e5' }
 
-export const workspaceOption: Option = { name: 'workspace', kind: 'text', placeholder: 'id', summary: targetSummary }
-export const paneOption: Option = { name: 'pane', kind: 'text', placeholder: 'id', summary: targetSummary }
-export const pageOption: Option = { name: 'page', kind: 'text', placeholder: 'id', summary: pageSummary }
-export const selectorOption: Option = { name: 'selector', kind: 'text', placeholder: 'css_selector', summary: selectorSummary }
+export const workspaceOption = defineText('workspace <id>', targetSummary)
+export const paneOption = defineText('pane <id>', targetSummary)
+export const pageOption = defineText('page <id>', pageSummary)
+export const selectorOption = defineText('selector <css_selector>', selectorSummary)
 
-export const cwdOption: Option = {
-  name: 'cwd',
-  kind: 'text',
-  placeholder: 'dir',
-  summary: { en: 'the directory it begins in', zh: '起始目录' },
-}
+export const cwdOption = defineText('cwd <dir>', { en: 'the directory it begins in', zh: '起始目录' })
 
-export const commandOption: Option = {
-  name: 'command',
-  kind: 'text',
-  placeholder: 'text',
-  summary: { en: 'typed into its shell', zh: '输入到其 shell 的命令' },
-}
+export const commandOption = defineText('command <text>', { en: 'typed into its shell', zh: '输入到其 shell 的命令' })
 
-export const waitOption: Option = {
-  name: 'wait',
-  kind: 'text',
-  placeholder: 'state',
-  choices: ['load', 'domcontentloaded', 'networkidle'],
-  summary: { en: 'until the page is that far', zh: '等待页面达到的状态' },
-  defaultText: 'load',
-}
+export const waitOption = defineText(
+  'wait <state>',
+  { en: 'until the page is that far', zh: '等待页面达到的状态' },
+  { choices: ['load', 'domcontentloaded', 'networkidle'], defaultText: 'load' },
+)
 
 export const directions = ['right', 'left', 'up', 'down'] as const
 

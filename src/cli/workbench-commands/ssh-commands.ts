@@ -1,4 +1,5 @@
 /** The table entries of `svc ssh` and `svc files`; `ssh.ts`, `files.ts` and `explore.ts` implement them. */
+import { defineFlag, defineList, defineNumber, defineText } from '../../command-table/define-option.ts'
 import type { Argument, CommandGroup } from '../command.ts'
 
 const ssh: Argument = { name: 'ssh', summary: { en: 'id or number of svc ssh list', zh: 'svc ssh list 中的 ID 或编号' } }
@@ -37,24 +38,16 @@ export const sshGroup: CommandGroup = {
         },
       ],
       options: [
-        { name: 'title', kind: 'text', placeholder: 'text', summary: { en: "the workspace's title", zh: '工作区标题' } },
-        { name: 'port', short: 'p', kind: 'number', placeholder: 'port', summary: { en: 'port', zh: '端口' } },
-        { name: 'identity', short: 'i', kind: 'text', placeholder: 'file', summary: { en: 'a key file', zh: '密钥文件' } },
-        {
-          name: 'option',
-          short: 'o',
-          kind: 'list',
-          placeholder: 'Key=value',
-          summary: { en: 'an option for ssh', zh: 'ssh 选项' },
-        },
-        {
-          name: 'wait',
-          kind: 'number',
-          placeholder: 'seconds',
-          summary: { en: 'how long to wait for the login', zh: '等待登录的秒数' },
-          defaultText: { en: '15 on a terminal, else 0', zh: '终端中为 15，否则为 0' },
-        },
-        { name: 'no-explorer', kind: 'flag', summary: { en: 'do not offer the file explorer', zh: '不提示文件浏览器' } },
+        defineText('title <text>', { en: "the workspace's title", zh: '工作区标题' }),
+        defineNumber('port <port>', { en: 'port', zh: '端口' }, { short: 'p' }),
+        defineText('identity <file>', { en: 'a key file', zh: '密钥文件' }, { short: 'i' }),
+        defineList('option <Key=value>', { en: 'an option for ssh', zh: 'ssh 选项' }, { short: 'o' }),
+        defineNumber(
+          'wait <seconds>',
+          { en: 'how long to wait for the login', zh: '等待登录的秒数' },
+          { defaultText: { en: '15 on a terminal, else 0', zh: '终端中为 15，否则为 0' } },
+        ),
+        defineFlag('no-explorer', { en: 'do not offer the file explorer', zh: '不提示文件浏览器' }),
       ],
       load: async () => ({ run: (await import('./ssh.ts')).connect }),
     },
@@ -153,7 +146,7 @@ export const filesGroup: CommandGroup = {
       summary: { en: 'give a file another name', zh: '重命名文件' },
       examples: [{ line: 'svc files mv 1:draft.txt final.txt', text: { en: 'on the same machine', zh: '在同一台机器上' } }],
       arguments: [place, { name: 'to', summary: { en: 'a path there', zh: '该机器上的路径' } }],
-      options: [{ name: 'replace', kind: 'flag', summary: { en: 'replace an existing file', zh: '覆盖已有文件' } }],
+      options: [defineFlag('replace', { en: 'replace an existing file', zh: '覆盖已有文件' })],
       load: async () => ({ run: (await import('./files.ts')).move }),
     },
     {

@@ -1,4 +1,5 @@
 /** The table entries of `svc workspace` and `svc pane`; `workspace.ts` and `pane.ts` implement them. */
+import { defineFlag, defineList, defineNumber, defineText } from '../../command-table/define-option.ts'
 import type { Command, CommandGroup } from '../command.ts'
 import {
   commandOption,
@@ -42,15 +43,10 @@ export const workspaceGroup: CommandGroup = {
         },
       ],
       options: [
-        { name: 'title', kind: 'text', placeholder: 'text', required: true, summary: { en: 'its title', zh: '标题' } },
+        defineText('title <text>', { en: 'its title', zh: '标题' }, { required: true }),
         { ...cwdOption, defaultText: { en: 'this directory', zh: '当前目录' } },
         commandOption,
-        {
-          name: 'env',
-          kind: 'list',
-          placeholder: 'NAME=value',
-          summary: { en: 'a variable for its shell', zh: '其 shell 的环境变量' },
-        },
+        defineList('env <NAME=value>', { en: 'a variable for its shell', zh: '其 shell 的环境变量' }),
       ],
       load: async () => ({ run: (await import('./workspace.ts')).create }),
     },
@@ -66,7 +62,7 @@ export const workspaceGroup: CommandGroup = {
       summary: { en: 'give it another title', zh: '修改标题' },
       examples: [{ line: 'svc workspace rename 2 --title Release', text: { en: 'the second', zh: '第二个工作区' } }],
       arguments: [workspaceArgument],
-      options: [{ name: 'title', kind: 'text', placeholder: 'text', required: true, summary: { en: 'its title', zh: '标题' } }],
+      options: [defineText('title <text>', { en: 'its title', zh: '标题' }, { required: true })],
       load: async () => ({ run: (await import('./workspace.ts')).rename }),
     },
     {
@@ -74,7 +70,7 @@ export const workspaceGroup: CommandGroup = {
       summary: { en: 'close it and end its programs', zh: '关闭并结束其中的程序' },
       examples: [{ line: 'svc workspace close 2', text: { en: 'the second', zh: '第二个工作区' } }],
       arguments: [workspaceArgument],
-      options: [{ name: 'force', kind: 'flag', summary: { en: 'also when it is in front', zh: '即使它是当前工作区' } }],
+      options: [defineFlag('force', { en: 'also when it is in front', zh: '即使它是当前工作区' })],
       load: async () => ({ run: (await import('./workspace.ts')).close }),
     },
     {
@@ -115,7 +111,7 @@ export const paneGroup: CommandGroup = {
         { line: 'svc pane list', text: { en: 'of this workspace', zh: '当前工作区' } },
         { line: 'svc pane list --all', text: { en: 'of all', zh: '所有工作区' } },
       ],
-      options: [workspaceOption, { name: 'all', kind: 'flag', summary: { en: 'of every workspace', zh: '所有工作区' } }],
+      options: [workspaceOption, defineFlag('all', { en: 'of every workspace', zh: '所有工作区' })],
       load: async () => ({ run: (await import('./pane.ts')).list }),
     },
     {
@@ -129,22 +125,10 @@ export const paneGroup: CommandGroup = {
         },
       ],
       options: [
-        {
-          name: 'direction',
-          kind: 'text',
-          placeholder: 'direction',
-          choices: directions,
-          summary: { en: 'on which side', zh: '方向' },
-          defaultText: 'right',
-        },
+        defineText('direction <direction>', { en: 'on which side', zh: '方向' }, { choices: directions, defaultText: 'right' }),
         paneOption,
         workspaceOption,
-        {
-          name: 'size',
-          kind: 'number',
-          placeholder: 'percent',
-          summary: { en: 'of the space of the pane that is split', zh: '占被拆分窗格的百分比' },
-        },
+        defineNumber('size <percent>', { en: 'of the space of the pane that is split', zh: '占被拆分窗格的百分比' }),
         cwdOption,
         commandOption,
       ],
@@ -158,11 +142,7 @@ export const paneGroup: CommandGroup = {
         { line: 'cat script | svc pane send --pane 2 -', text: { en: 'from standard input', zh: '来自标准输入' } },
       ],
       arguments: [{ name: 'text', summary: { en: 'what to type; - is standard input', zh: '要输入的文本；- 表示标准输入' } }],
-      options: [
-        paneOption,
-        workspaceOption,
-        { name: 'enter', kind: 'flag', summary: { en: 'press Enter after it', zh: '之后按回车' } },
-      ],
+      options: [paneOption, workspaceOption, defineFlag('enter', { en: 'press Enter after it', zh: '之后按回车' })],
       load: async () => ({ run: (await import('./pane.ts')).send }),
     },
     {
@@ -185,13 +165,7 @@ export const paneGroup: CommandGroup = {
       options: [
         paneOption,
         workspaceOption,
-        {
-          name: 'lines',
-          kind: 'number',
-          placeholder: 'n',
-          summary: { en: 'lines above the visible ones', zh: '可见区域之上的行数' },
-          defaultText: '0',
-        },
+        defineNumber('lines <n>', { en: 'lines above the visible ones', zh: '可见区域之上的行数' }, { defaultText: '0' }),
       ],
       load: async () => ({ run: (await import('./pane.ts')).read }),
     },
@@ -202,8 +176,8 @@ export const paneGroup: CommandGroup = {
       options: [
         paneOption,
         workspaceOption,
-        { name: 'cols', kind: 'number', placeholder: 'n', summary: { en: 'columns', zh: '列数' } },
-        { name: 'rows', kind: 'number', placeholder: 'n', summary: { en: 'lines', zh: '行数' } },
+        defineNumber('cols <n>', { en: 'columns', zh: '列数' }),
+        defineNumber('rows <n>', { en: 'lines', zh: '行数' }),
       ],
       load: async () => ({ run: (await import('./pane.ts')).resize }),
     },
@@ -212,7 +186,7 @@ export const paneGroup: CommandGroup = {
       summary: { en: 'close a pane and end its program', zh: '关闭窗格并结束其中的程序' },
       examples: [{ line: 'svc pane close 2', text: { en: 'the second of this workspace', zh: '当前工作区的第二个' } }],
       arguments: [paneArgument],
-      options: [{ name: 'force', kind: 'flag', summary: { en: 'also when it has the keys', zh: '即使键盘在该窗格' } }],
+      options: [defineFlag('force', { en: 'also when it has the keys', zh: '即使键盘在该窗格' })],
       load: async () => ({ run: (await import('./pane.ts')).close }),
     },
     {
@@ -223,15 +197,7 @@ export const paneGroup: CommandGroup = {
         { line: 'svc pane focus --direction left', text: { en: 'the one on the left', zh: '左侧窗格' } },
       ],
       arguments: [{ ...paneArgument, optional: true }],
-      options: [
-        {
-          name: 'direction',
-          kind: 'text',
-          placeholder: 'direction',
-          choices: directions,
-          summary: { en: 'the one on that side', zh: '该方向的窗格' },
-        },
-      ],
+      options: [defineText('direction <direction>', { en: 'the one on that side', zh: '该方向的窗格' }, { choices: directions })],
       load: async () => ({ run: (await import('./pane.ts')).focus }),
     },
     {

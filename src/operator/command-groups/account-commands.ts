@@ -1,16 +1,12 @@
 /** `svc-gateway account …`: accounts, their plans and their credits. */
+import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import { defineCommand } from './define-command.ts'
 import type { OperatorGroup } from './define-command.ts'
 import { accountArgument, accountOption, afterOption, limitOption } from './shared-options.ts'
 
-const email = { name: 'email', kind: 'text', placeholder: 'address', required: true } as const
+const email = defineText('email <address>', { en: 'email address', zh: '邮箱地址' }, { required: true })
 
-const plan = {
-  name: 'plan',
-  kind: 'text',
-  placeholder: 'plan',
-  summary: { en: 'plan of the configuration', zh: '配置中的套餐' },
-} as const
+const plan = defineText('plan <plan>', { en: 'plan of the configuration', zh: '配置中的套餐' })
 
 export const accountCommands: OperatorGroup = {
   name: 'account',
@@ -22,14 +18,9 @@ export const accountCommands: OperatorGroup = {
       summary: { en: 'create an account', zh: '创建账户' },
       examples: [{ line: 'svc-gateway account create --email ann@example.com' }],
       options: [
-        { ...email, summary: { en: 'email address', zh: '邮箱地址' } },
+        email,
         { ...plan, defaultText: { en: 'its defaultPlan', zh: '配置的 defaultPlan' } },
-        {
-          name: 'password',
-          kind: 'text',
-          placeholder: 'password',
-          summary: { en: 'password for the website', zh: '登录网站的密码' },
-        },
+        defineText('password <password>', { en: 'password for the website', zh: '登录网站的密码' }),
       ],
       load: async () => (await import('../commands/account.ts')).createAccount,
     }),
@@ -54,15 +45,10 @@ export const accountCommands: OperatorGroup = {
       arguments: [accountArgument],
       options: [
         { ...plan, required: true },
-        {
-          name: 'until',
-          kind: 'text',
-          placeholder: 'when',
-          summary: {
-            en: 'when it ends and the default plan comes back: a date, or a span such as 30d',
-            zh: '何时结束并恢复默认套餐：日期，或时长，例如 30d',
-          },
-        },
+        defineText('until <when>', {
+          en: 'when it ends and the default plan comes back: a date, or a span such as 30d',
+          zh: '何时结束并恢复默认套餐：日期，或时长，例如 30d',
+        }),
       ],
       load: async () => (await import('../commands/account.ts')).setPlan,
     }),
@@ -75,31 +61,21 @@ export const accountCommands: OperatorGroup = {
       examples: [{ line: "svc-gateway account adjust ann@example.com --credits 5000 --pool fast --reason 'Outage of 3 May'" }],
       arguments: [accountArgument],
       options: [
-        {
-          name: 'credits',
-          kind: 'text',
-          placeholder: 'n',
-          required: true,
-          summary: { en: 'credits to add, or with a minus to take', zh: '增加的点数，带负号则为扣除' },
-        },
-        {
-          name: 'pool',
-          kind: 'text',
-          placeholder: 'pool',
-          required: true,
-          summary: { en: 'fast or premium', zh: 'fast 或 premium' },
-        },
-        { name: 'reason', kind: 'text', placeholder: 'text', required: true, summary: { en: 'why', zh: '原因' } },
-        {
-          name: 'expires',
-          kind: 'text',
-          placeholder: 'when',
-          default: '365d',
-          summary: {
+        defineText(
+          'credits <n>',
+          { en: 'credits to add, or with a minus to take', zh: '增加的点数，带负号则为扣除' },
+          { required: true },
+        ),
+        defineText('pool <pool>', { en: 'fast or premium', zh: 'fast 或 premium' }, { required: true }),
+        defineText('reason <text>', { en: 'why', zh: '原因' }, { required: true }),
+        defineText(
+          'expires <when>',
+          {
             en: 'when added credits expire: a date, or a span such as 30d',
             zh: '增加的点数何时过期：日期，或时长，例如 30d',
           },
-        },
+          { default: '365d' },
+        ),
       ],
       load: async () => (await import('../commands/adjust.ts')).adjustCredits,
     }),
@@ -121,11 +97,7 @@ export const accountCommands: OperatorGroup = {
       arguments: [{ name: 'id', summary: { en: "the provider's id in the configuration", zh: '配置中提供方的 ID' } }],
       options: [
         accountOption,
-        {
-          name: 'all',
-          kind: 'flag',
-          summary: { en: 'all accounts that are linked to the provider', zh: '所有关联该提供方的账户' },
-        },
+        defineFlag('all', { en: 'all accounts that are linked to the provider', zh: '所有关联该提供方的账户' }),
       ],
       load: async () => (await import('../commands/account.ts')).unlinkProvider,
     }),
@@ -154,7 +126,7 @@ export const accountCommands: OperatorGroup = {
       summary: { en: 'delete the personal data; the ledger stays', zh: '删除个人数据；账本保留' },
       examples: [{ line: 'svc-gateway account delete ann@example.com --yes' }],
       arguments: [accountArgument],
-      options: [{ name: 'yes', kind: 'flag', summary: { en: 'confirm the deletion', zh: '确认删除' } }],
+      options: [defineFlag('yes', { en: 'confirm the deletion', zh: '确认删除' })],
       load: async () => (await import('../commands/account.ts')).deleteAccount,
     }),
   ],

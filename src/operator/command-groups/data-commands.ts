@@ -1,14 +1,13 @@
 /** The database and its copies: backup, restore, migrate-store, store. */
+import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import { defineCommand } from './define-command.ts'
 import type { OperatorGroup } from './define-command.ts'
 
-const passphraseFile = {
-  name: 'passphrase-file',
-  kind: 'text',
-  placeholder: 'file',
-  summary: { en: 'file with the passphrase', zh: '保存口令的文件' },
-  defaultText: { en: 'the configuration', zh: '配置中的值' },
-} as const
+const passphraseFile = defineText(
+  'passphrase-file <file>',
+  { en: 'file with the passphrase', zh: '保存口令的文件' },
+  { defaultText: { en: 'the configuration', zh: '配置中的值' } },
+)
 
 const backup: OperatorGroup = {
   name: 'backup',
@@ -36,7 +35,7 @@ const backup: OperatorGroup = {
           },
         },
       ],
-      options: [{ name: 'no-images', kind: 'flag', summary: { en: 'leave the images out', zh: '不包含图片' } }],
+      options: [defineFlag('no-images', { en: 'leave the images out', zh: '不包含图片' })],
       load: async () => (await import('../commands/backup.ts')).backup,
     }),
     defineCommand({
@@ -53,13 +52,11 @@ const backup: OperatorGroup = {
       },
       examples: [{ line: 'svc-gateway backup drill' }],
       options: [
-        {
-          name: 'in',
-          kind: 'text',
-          placeholder: 'folder',
-          summary: { en: 'existing folder for the temporary one', zh: '在该已有文件夹中建立临时文件夹' },
-          defaultText: { en: 'that of the system', zh: '系统的临时文件夹' },
-        },
+        defineText(
+          'in <folder>',
+          { en: 'existing folder for the temporary one', zh: '在该已有文件夹中建立临时文件夹' },
+          { defaultText: { en: 'that of the system', zh: '系统的临时文件夹' } },
+        ),
         passphraseFile,
       ],
       load: async () => (await import('../commands/stored-backups.ts')).drillBackup,
@@ -77,10 +74,7 @@ const restore = defineCommand({
   arguments: [
     { name: 'backup', summary: { en: 'a file, a name in the storage, or latest', zh: '文件、存储中的名称，或 latest' } },
   ],
-  options: [
-    { name: 'yes', kind: 'flag', summary: { en: 'replace the existing database', zh: '替换现有数据库' } },
-    passphraseFile,
-  ],
+  options: [defineFlag('yes', { en: 'replace the existing database', zh: '替换现有数据库' }), passphraseFile],
   load: async () => (await import('../commands/backup.ts')).restore,
 })
 
@@ -92,23 +86,19 @@ const migrateStore = defineCommand({
   },
   examples: [{ line: 'svc-gateway migrate-store --to postgres://svc@db/svc' }],
   options: [
-    {
-      name: 'to',
-      kind: 'text',
-      placeholder: 'place',
-      summary: {
+    defineText(
+      'to <place>',
+      {
         en: 'postgres://user:password@host/database, or an empty folder',
         zh: 'postgres://user:password@host/database，或空文件夹',
       },
-      defaultText: { en: 'the data folder', zh: '数据文件夹' },
-    },
-    {
-      name: 'from',
-      kind: 'text',
-      placeholder: 'place',
-      summary: { en: 'the same, to move from', zh: '同上，迁移的来源' },
-      defaultText: { en: 'the data folder', zh: '数据文件夹' },
-    },
+      { defaultText: { en: 'the data folder', zh: '数据文件夹' } },
+    ),
+    defineText(
+      'from <place>',
+      { en: 'the same, to move from', zh: '同上，迁移的来源' },
+      { defaultText: { en: 'the data folder', zh: '数据文件夹' } },
+    ),
   ],
   load: async () => {
     const { migrateStore } = await import('../commands/migrate-store.ts')

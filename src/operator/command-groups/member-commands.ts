@@ -1,14 +1,10 @@
 /** What members have beside their account: keys, boost packs, rushes. */
+import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import { defineCommand } from './define-command.ts'
 import type { OperatorGroup } from './define-command.ts'
 import { accountOption, limitOption } from './shared-options.ts'
 
-const pool = {
-  name: 'pool',
-  kind: 'text',
-  placeholder: 'pool',
-  summary: { en: 'fast or premium', zh: 'fast 或 premium' },
-} as const
+const pool = defineText('pool <pool>', { en: 'fast or premium', zh: 'fast 或 premium' })
 
 export const keyCommands: OperatorGroup = {
   name: 'key',
@@ -21,13 +17,8 @@ export const keyCommands: OperatorGroup = {
       examples: [{ line: 'svc-gateway key create --account ann@example.com --name laptop' }],
       options: [
         { ...accountOption, required: true },
-        { name: 'name', kind: 'text', placeholder: 'name', required: true, summary: { en: 'its purpose', zh: '用途' } },
-        {
-          name: 'expires-in-days',
-          kind: 'text',
-          placeholder: 'n',
-          summary: { en: 'days until it expires', zh: '多少天后过期' },
-        },
+        defineText('name <name>', { en: 'its purpose', zh: '用途' }, { required: true }),
+        defineText('expires-in-days <n>', { en: 'days until it expires', zh: '多少天后过期' }),
       ],
       load: async () => (await import('../commands/key.ts')).createKey,
     }),
@@ -60,20 +51,8 @@ export const boostCommands: OperatorGroup = {
       options: [
         { ...accountOption, required: true },
         { ...pool, required: true },
-        {
-          name: 'credits',
-          kind: 'text',
-          placeholder: 'n',
-          required: true,
-          summary: { en: 'a credit is a millionth of a dollar', zh: '1 点为百万分之一美元' },
-        },
-        {
-          name: 'expires',
-          kind: 'text',
-          placeholder: 'when',
-          required: true,
-          summary: { en: 'a date, or a span such as 30d', zh: '日期，或时长，例如 30d' },
-        },
+        defineText('credits <n>', { en: 'a credit is a millionth of a dollar', zh: '1 点为百万分之一美元' }, { required: true }),
+        defineText('expires <when>', { en: 'a date, or a span such as 30d', zh: '日期，或时长，例如 30d' }, { required: true }),
       ],
       load: async () => (await import('../commands/boost.ts')).grantBoost,
     }),
@@ -90,34 +69,24 @@ export const rushCommands: OperatorGroup = {
       summary: { en: 'open a rush; one pack an account', zh: '开启一次抢购；每个账户一包' },
       examples: [{ line: 'svc-gateway rush open --packs 100 --ends 2h' }],
       options: [
-        { name: 'packs', kind: 'text', placeholder: 'n', required: true, summary: { en: 'how many', zh: '数量' } },
-        {
-          name: 'credits',
-          kind: 'text',
-          placeholder: 'n',
-          summary: { en: 'of each pack', zh: '每包的点数' },
-          defaultText: { en: 'the configuration', zh: '配置中的值' },
-        },
+        defineText('packs <n>', { en: 'how many', zh: '数量' }, { required: true }),
+        defineText(
+          'credits <n>',
+          { en: 'of each pack', zh: '每包的点数' },
+          { defaultText: { en: 'the configuration', zh: '配置中的值' } },
+        ),
         { ...pool, defaultText: { en: 'the configuration', zh: '配置中的值' } },
-        {
-          name: 'starts',
-          kind: 'text',
-          placeholder: 'when',
-          default: 'now',
-          summary: { en: 'a date, or a span such as 2h from now', zh: '日期，或从现在起的时长，例如 2h' },
-        },
-        {
-          name: 'ends',
-          kind: 'text',
-          placeholder: 'when',
-          required: true,
-          summary: { en: 'a date, or a span such as 2h from now', zh: '日期，或从现在起的时长，例如 2h' },
-        },
-        {
-          name: 'allow-overlap',
-          kind: 'flag',
-          summary: { en: 'also where another rush runs at that time', zh: '即使同时有另一次抢购也开启' },
-        },
+        defineText(
+          'starts <when>',
+          { en: 'a date, or a span such as 2h from now', zh: '日期，或从现在起的时长，例如 2h' },
+          { default: 'now' },
+        ),
+        defineText(
+          'ends <when>',
+          { en: 'a date, or a span such as 2h from now', zh: '日期，或从现在起的时长，例如 2h' },
+          { required: true },
+        ),
+        defineFlag('allow-overlap', { en: 'also where another rush runs at that time', zh: '即使同时有另一次抢购也开启' }),
       ],
       load: async () => (await import('../commands/rush.ts')).createRush,
     }),

@@ -1,4 +1,5 @@
 /** What is sold: plans with their terms, and codes. */
+import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import { defineCommand } from './define-command.ts'
 import type { OperatorGroup } from './define-command.ts'
 import { afterOption, limitOption } from './shared-options.ts'
@@ -19,40 +20,25 @@ export const planCommands: OperatorGroup = {
       summary: { en: 'move the subscriptions of some terms to others', zh: '将某条款下的订阅移到其他条款' },
       examples: [{ line: 'svc-gateway plan move --from pro@2 --to pro --dry-run' }],
       options: [
-        {
-          name: 'from',
-          kind: 'text',
-          placeholder: 'terms',
-          required: true,
-          summary: { en: 'terms such as pro@2', zh: '条款，例如 pro@2' },
-        },
-        {
-          name: 'to',
-          kind: 'text',
-          placeholder: 'terms',
-          required: true,
-          summary: {
+        defineText('from <terms>', { en: 'terms such as pro@2', zh: '条款，例如 pro@2' }, { required: true }),
+        defineText(
+          'to <terms>',
+          {
             en: "terms such as pro@3, or a plan's id for what the configuration gives now",
             zh: '条款，例如 pro@3；或套餐 ID，表示配置当前的条款',
           },
-        },
-        {
-          name: 'at',
-          kind: 'text',
-          placeholder: 'when',
-          default: 'renewal',
-          summary: {
+          { required: true },
+        ),
+        defineText(
+          'at <when>',
+          {
             en: 'renewal, or now where the new terms give no less',
             zh: 'renewal（续期时）；新条款不少于原条款时可用 now',
           },
-        },
-        {
-          name: 'reason',
-          kind: 'text',
-          placeholder: 'text',
-          summary: { en: 'allows less now; members see it', zh: '允许立即减少；会员可见此原因' },
-        },
-        { name: 'dry-run', kind: 'flag', summary: { en: 'only report what would change', zh: '只报告会改变的内容' } },
+          { default: 'renewal' },
+        ),
+        defineText('reason <text>', { en: 'allows less now; members see it', zh: '允许立即减少；会员可见此原因' }),
+        defineFlag('dry-run', { en: 'only report what would change', zh: '只报告会改变的内容' }),
       ],
       load: async () => (await import('../commands/plan.ts')).movePlan,
     }),
@@ -64,15 +50,7 @@ export const planCommands: OperatorGroup = {
       },
       examples: [{ line: "svc-gateway plan end sub_01JAB --reason 'Paid twice'" }],
       arguments: [{ name: 'subscription', summary: { en: "the subscription's id", zh: '订阅 ID' } }],
-      options: [
-        {
-          name: 'reason',
-          kind: 'text',
-          placeholder: 'text',
-          required: true,
-          summary: { en: 'why; the member sees it', zh: '原因；会员可见' },
-        },
-      ],
+      options: [defineText('reason <text>', { en: 'why; the member sees it', zh: '原因；会员可见' }, { required: true })],
       load: async () => (await import('../commands/plan.ts')).endSubscription,
     }),
   ],
@@ -91,65 +69,32 @@ export const codeCommands: OperatorGroup = {
         { line: 'svc-gateway code create --credits 5000 --pool fast' },
       ],
       options: [
-        {
-          name: 'plan',
-          kind: 'text',
-          placeholder: 'plan',
-          summary: {
-            en: 'plan of the configuration, whose terms of now the code keeps',
-            zh: '配置中的套餐；兑换码保留其当前条款',
-          },
-        },
-        {
-          name: 'for',
-          kind: 'text',
-          placeholder: 'span',
-          summary: { en: 'how long the plan lasts: 30d, 1mo or 1y', zh: '套餐时长：30d、1mo 或 1y' },
-        },
-        {
-          name: 'credits',
-          kind: 'text',
-          placeholder: 'n',
-          summary: {
-            en: 'credits instead of a plan; a credit is a millionth of a dollar',
-            zh: '以点数代替套餐；1 点为百万分之一美元',
-          },
-        },
-        { name: 'pool', kind: 'text', placeholder: 'pool', summary: { en: 'fast or premium', zh: 'fast 或 premium' } },
-        {
-          name: 'days',
-          kind: 'text',
-          placeholder: 'n',
-          summary: { en: 'days until the credits expire', zh: '点数多少天后过期' },
-          defaultText: '365',
-        },
-        { name: 'count', kind: 'text', placeholder: 'n', default: '1', summary: { en: 'how many codes', zh: '兑换码数量' } },
-        {
-          name: 'uses',
-          kind: 'text',
-          placeholder: 'n',
-          default: '1',
-          summary: {
+        defineText('plan <plan>', {
+          en: 'plan of the configuration, whose terms of now the code keeps',
+          zh: '配置中的套餐；兑换码保留其当前条款',
+        }),
+        defineText('for <span>', { en: 'how long the plan lasts: 30d, 1mo or 1y', zh: '套餐时长：30d、1mo 或 1y' }),
+        defineText('credits <n>', {
+          en: 'credits instead of a plan; a credit is a millionth of a dollar',
+          zh: '以点数代替套餐；1 点为百万分之一美元',
+        }),
+        defineText('pool <pool>', { en: 'fast or premium', zh: 'fast 或 premium' }),
+        defineText('days <n>', { en: 'days until the credits expire', zh: '点数多少天后过期' }, { defaultText: '365' }),
+        defineText('count <n>', { en: 'how many codes', zh: '兑换码数量' }, { default: '1' }),
+        defineText(
+          'uses <n>',
+          {
             en: 'how many accounts can redeem each code, once each',
             zh: '每个兑换码可供多少个账户各兑换一次',
           },
-        },
-        {
-          name: 'expires',
-          kind: 'text',
-          placeholder: 'when',
-          summary: {
-            en: 'until when they can be redeemed: a date, or a span such as 30d',
-            zh: '兑换截止时间：日期，或时长，例如 30d',
-          },
-        },
-        {
-          name: 'batch',
-          kind: 'text',
-          placeholder: 'name',
-          summary: { en: 'a name by which to list and revoke them', zh: '批次名称，用于列出和作废' },
-        },
-        { name: 'csv', kind: 'flag', summary: { en: 'print CSV with links', zh: '输出带链接的 CSV' } },
+          { default: '1' },
+        ),
+        defineText('expires <when>', {
+          en: 'until when they can be redeemed: a date, or a span such as 30d',
+          zh: '兑换截止时间：日期，或时长，例如 30d',
+        }),
+        defineText('batch <name>', { en: 'a name by which to list and revoke them', zh: '批次名称，用于列出和作废' }),
+        defineFlag('csv', { en: 'print CSV with links', zh: '输出带链接的 CSV' }),
       ],
       load: async () => (await import('../commands/code.ts')).createRedeemCodes,
     }),
@@ -161,13 +106,11 @@ export const codeCommands: OperatorGroup = {
       },
       examples: [{ line: 'svc-gateway code list --batch may' }],
       options: [
-        { name: 'batch', kind: 'text', placeholder: 'name', summary: { en: 'only those of a batch', zh: '只列出某批次' } },
-        {
-          name: 'prefix',
-          kind: 'text',
-          placeholder: 'characters',
-          summary: { en: 'only those that begin with these four characters', zh: '只列出以这四个字符开头的' },
-        },
+        defineText('batch <name>', { en: 'only those of a batch', zh: '只列出某批次' }),
+        defineText('prefix <characters>', {
+          en: 'only those that begin with these four characters',
+          zh: '只列出以这四个字符开头的',
+        }),
         limitOption,
         afterOption,
       ],
@@ -194,13 +137,8 @@ export const codeCommands: OperatorGroup = {
         { name: 'code', optional: true, summary: { en: 'id, first characters, or the code', zh: 'ID、开头字符或兑换码' } },
       ],
       options: [
-        { name: 'batch', kind: 'text', placeholder: 'name', summary: { en: 'all of a batch', zh: '整个批次' } },
-        {
-          name: 'prefix',
-          kind: 'text',
-          placeholder: 'characters',
-          summary: { en: 'all that begin with these four characters', zh: '所有以这四个字符开头的' },
-        },
+        defineText('batch <name>', { en: 'all of a batch', zh: '整个批次' }),
+        defineText('prefix <characters>', { en: 'all that begin with these four characters', zh: '所有以这四个字符开头的' }),
       ],
       load: async () => (await import('../commands/code.ts')).revokeRedeemCodes,
     }),

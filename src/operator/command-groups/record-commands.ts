@@ -1,4 +1,5 @@
 /** What was recorded: audit, ledger, turns, notify, report. */
+import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import { defineCommand } from './define-command.ts'
 import type { OperatorGroup } from './define-command.ts'
 import { accountOption, limitOption, sinceOption } from './shared-options.ts'
@@ -9,12 +10,10 @@ const audit = defineCommand({
   examples: [{ line: 'svc-gateway audit --account ann@example.com --since 7d' }],
   options: [
     accountOption,
-    {
-      name: 'event',
-      kind: 'text',
-      placeholder: 'event',
-      summary: { en: 'only these, such as signed_in or key_made', zh: '只列出此类事件，例如 signed_in 或 key_made' },
-    },
+    defineText('event <event>', {
+      en: 'only these, such as signed_in or key_made',
+      zh: '只列出此类事件，例如 signed_in 或 key_made',
+    }),
     sinceOption,
     limitOption,
   ],
@@ -44,13 +43,8 @@ const turns = defineCommand({
   examples: [{ line: 'svc-gateway turns --since 1h' }],
   options: [
     accountOption,
-    {
-      name: 'state',
-      kind: 'text',
-      placeholder: 'state',
-      summary: { en: 'held, settled, refunded or expired', zh: 'held、settled、refunded 或 expired' },
-    },
-    { name: 'model', kind: 'text', placeholder: 'product', summary: { en: 'product id', zh: '产品 ID' } },
+    defineText('state <state>', { en: 'held, settled, refunded or expired', zh: 'held、settled、refunded 或 expired' }),
+    defineText('model <product>', { en: 'product id', zh: '产品 ID' }),
     sinceOption,
     limitOption,
   ],
@@ -86,13 +80,8 @@ const notify: OperatorGroup = {
       summary: { en: 'list deliveries, newest first', zh: '列出投递记录，最新的在前' },
       examples: [{ line: 'svc-gateway notify log --state failed' }],
       options: [
-        { name: 'receiver', kind: 'text', placeholder: 'name', summary: { en: 'only of this receiver', zh: '只列出该接收方' } },
-        {
-          name: 'state',
-          kind: 'text',
-          placeholder: 'state',
-          summary: { en: 'waiting, delivered or failed', zh: 'waiting、delivered 或 failed' },
-        },
+        defineText('receiver <name>', { en: 'only of this receiver', zh: '只列出该接收方' }),
+        defineText('state <state>', { en: 'waiting, delivered or failed', zh: 'waiting、delivered 或 failed' }),
         limitOption,
       ],
       load: async () => (await import('../commands/notify.ts')).listDeliveries,
@@ -102,14 +91,7 @@ const notify: OperatorGroup = {
       summary: { en: 'make deliveries again, under the same webhook-id', zh: '以相同的 webhook-id 重新投递' },
       examples: [{ line: 'svc-gateway notify redeliver --receiver hook' }],
       arguments: [{ name: 'ids', optional: true, variadic: true, summary: { en: 'ids of deliveries', zh: '投递记录的 ID' } }],
-      options: [
-        {
-          name: 'receiver',
-          kind: 'text',
-          placeholder: 'name',
-          summary: { en: 'those of this receiver that have failed', zh: '该接收方所有失败的投递' },
-        },
-      ],
+      options: [defineText('receiver <name>', { en: 'those of this receiver that have failed', zh: '该接收方所有失败的投递' })],
       load: async () => (await import('../commands/notify.ts')).redeliver,
     }),
     defineCommand({
@@ -136,43 +118,27 @@ const report = defineCommand({
     { line: 'svc-gateway report --by account --csv > accounts.csv' },
   ],
   options: [
-    {
-      name: 'by',
-      kind: 'text',
-      placeholder: 'dimensions',
-      summary: {
+    defineText(
+      'by <dimensions>',
+      {
         en: 'account, product, plan, upstream, key, day, or several with commas between',
         zh: 'account、product、plan、upstream、key、day，可用逗号组合',
       },
-      defaultText: 'day',
-    },
-    {
-      name: 'from',
-      kind: 'text',
-      placeholder: 'when',
-      summary: {
-        en: 'only turns that began from then on: a date, or a span such as 30d',
-        zh: '只含此后开始的请求：日期，或时长，例如 30d',
-      },
-    },
-    {
-      name: 'to',
-      kind: 'text',
-      placeholder: 'when',
-      summary: {
-        en: 'only turns that began before: a date, or a span such as 1d',
-        zh: '只含此前开始的请求：日期，或时长，例如 1d',
-      },
-    },
-    { name: 'csv', kind: 'flag', summary: { en: 'print all rows as CSV', zh: '以 CSV 输出所有行' } },
-    {
-      name: 'focus',
-      kind: 'flag',
-      summary: {
-        en: 'print CSV in the columns of the FinOps specification FOCUS 1.2',
-        zh: '以 FinOps 规范 FOCUS 1.2 的列输出 CSV',
-      },
-    },
+      { defaultText: 'day' },
+    ),
+    defineText('from <when>', {
+      en: 'only turns that began from then on: a date, or a span such as 30d',
+      zh: '只含此后开始的请求：日期，或时长，例如 30d',
+    }),
+    defineText('to <when>', {
+      en: 'only turns that began before: a date, or a span such as 1d',
+      zh: '只含此前开始的请求：日期，或时长，例如 1d',
+    }),
+    defineFlag('csv', { en: 'print all rows as CSV', zh: '以 CSV 输出所有行' }),
+    defineFlag('focus', {
+      en: 'print CSV in the columns of the FinOps specification FOCUS 1.2',
+      zh: '以 FinOps 规范 FOCUS 1.2 的列输出 CSV',
+    }),
   ],
   load: async () => (await import('../commands/report/report.ts')).report,
 })

@@ -1,4 +1,5 @@
 /** The server and its settings: start, init, check, doctor, reload, upgrade. */
+import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import { defineCommand } from './define-command.ts'
 
 export const serverCommands = [
@@ -25,112 +26,40 @@ export const serverCommands = [
       { line: 'svc-gateway init --plans pro=9,max=19 --currency USD' },
     ],
     options: [
-      {
-        name: 'folder',
-        kind: 'text',
-        placeholder: 'folder',
-        summary: { en: 'where the files are written', zh: '文件写入的位置' },
-        defaultText: {
-          en: '/etc/svc-gateway where it has a gateway.env, else .',
-          zh: '/etc/svc-gateway（其中有 gateway.env 时），否则为当前文件夹',
+      defineText(
+        'folder <folder>',
+        { en: 'where the files are written', zh: '文件写入的位置' },
+        {
+          defaultText: {
+            en: '/etc/svc-gateway where it has a gateway.env, else .',
+            zh: '/etc/svc-gateway（其中有 gateway.env 时），否则为当前文件夹',
+          },
         },
-      },
-      {
-        name: 'site-url',
-        kind: 'text',
-        placeholder: 'url',
-        summary: { en: 'public address of the website and the API', zh: '网站和 API 的公开地址' },
-      },
-      {
-        name: 'upstream-url',
-        kind: 'text',
-        placeholder: 'url',
-        summary: { en: "base URL of the upstream's API", zh: '上游 API 的基础 URL' },
-      },
-      {
-        name: 'upstream-key-file',
-        kind: 'text',
-        placeholder: 'file',
-        summary: { en: 'file with its key', zh: '保存其密钥的文件' },
-      },
-      {
-        name: 'smtp-url-file',
-        kind: 'text',
-        placeholder: 'file',
-        summary: {
-          en: 'file with smtp://user:password@host:587',
-          zh: '内容为 smtp://user:password@host:587 的文件',
-        },
-      },
-      {
-        name: 'mail-from',
-        kind: 'text',
-        placeholder: 'sender',
-        summary: { en: 'sender of all emails', zh: '所有邮件的发件人' },
-      },
-      {
-        name: 'notify-mail',
-        kind: 'text',
-        placeholder: 'address',
-        summary: { en: 'send incidents to this address', zh: '将故障通知发送到该地址' },
-      },
-      {
-        name: 'test-mail',
-        kind: 'text',
-        placeholder: 'address',
-        summary: { en: 'send an email to this address', zh: '向该地址发送一封邮件' },
-      },
-      {
-        name: 'light-model',
-        kind: 'text',
-        placeholder: 'model',
-        summary: { en: 'model of the upstream for the tier light', zh: 'light 档使用的上游模型' },
-      },
-      {
-        name: 'flagship-model',
-        kind: 'text',
-        placeholder: 'model',
-        summary: { en: 'model of the upstream for the tier flagship', zh: 'flagship 档使用的上游模型' },
-      },
-      {
-        name: 'currency',
-        kind: 'text',
-        placeholder: 'code',
-        summary: { en: 'currency of the plans, such as USD', zh: '套餐的货币，例如 USD' },
-      },
-      {
-        name: 'plans',
-        kind: 'text',
-        placeholder: 'plans',
-        summary: {
-          en: 'plans with their price of a month, such as pro=9,max=19',
-          zh: '套餐及其月价，例如 pro=9,max=19',
-        },
-      },
-      {
-        name: 'issuer',
-        kind: 'text',
-        placeholder: 'url',
-        summary: { en: 'issuer of an OpenID Connect provider', zh: 'OpenID Connect 提供方的 issuer' },
-      },
-      {
-        name: 'provider-name',
-        kind: 'text',
-        placeholder: 'name',
-        summary: { en: 'its name on the button', zh: '按钮上显示的名称' },
-      },
-      {
-        name: 'client-id',
-        kind: 'text',
-        placeholder: 'id',
-        summary: { en: 'client id at the provider', zh: '在提供方的客户端 ID' },
-      },
-      {
-        name: 'client-secret-file',
-        kind: 'text',
-        placeholder: 'file',
-        summary: { en: 'file with the client secret', zh: '保存客户端密钥的文件' },
-      },
+      ),
+      defineText('site-url <url>', { en: 'public address of the website and the API', zh: '网站和 API 的公开地址' }),
+      defineText('upstream-url <url>', { en: "base URL of the upstream's API", zh: '上游 API 的基础 URL' }),
+      defineText('upstream-key-file <file>', { en: 'file with its key', zh: '保存其密钥的文件' }),
+      defineText('smtp-url-file <file>', {
+        en: 'file with smtp://user:password@host:587',
+        zh: '内容为 smtp://user:password@host:587 的文件',
+      }),
+      defineText('mail-from <sender>', { en: 'sender of all emails', zh: '所有邮件的发件人' }),
+      defineText('notify-mail <address>', { en: 'send incidents to this address', zh: '将故障通知发送到该地址' }),
+      defineText('test-mail <address>', { en: 'send an email to this address', zh: '向该地址发送一封邮件' }),
+      defineText('light-model <model>', { en: 'model of the upstream for the tier light', zh: 'light 档使用的上游模型' }),
+      defineText('flagship-model <model>', {
+        en: 'model of the upstream for the tier flagship',
+        zh: 'flagship 档使用的上游模型',
+      }),
+      defineText('currency <code>', { en: 'currency of the plans, such as USD', zh: '套餐的货币，例如 USD' }),
+      defineText('plans <plans>', {
+        en: 'plans with their price of a month, such as pro=9,max=19',
+        zh: '套餐及其月价，例如 pro=9,max=19',
+      }),
+      defineText('issuer <url>', { en: 'issuer of an OpenID Connect provider', zh: 'OpenID Connect 提供方的 issuer' }),
+      defineText('provider-name <name>', { en: 'its name on the button', zh: '按钮上显示的名称' }),
+      defineText('client-id <id>', { en: 'client id at the provider', zh: '在提供方的客户端 ID' }),
+      defineText('client-secret-file <file>', { en: 'file with the client secret', zh: '保存客户端密钥的文件' }),
     ],
     load: async () => {
       const [{ init }, { openTerminalDialogue }] = await Promise.all([
@@ -156,29 +85,15 @@ export const serverCommands = [
       { line: 'svc-gateway doctor --from https://example.com', text: { en: 'also the proxies', zh: '同时检查代理' } },
     ],
     options: [
-      {
-        name: 'send-test-mail',
-        kind: 'text',
-        placeholder: 'address',
-        summary: { en: 'send an email to this address', zh: '向该地址发送一封邮件' },
-      },
-      {
-        name: 'deep',
-        kind: 'flag',
-        summary: {
-          en: 'also try one chat of one token with each upstream model, and a picture where a product is sold with them',
-          zh: '同时用每个上游模型试做一次单 token 对话；若有带图片的产品，也试传一张图片',
-        },
-      },
-      {
-        name: 'from',
-        kind: 'text',
-        placeholder: 'url',
-        summary: {
-          en: 'also send requests through this public address, and name missing lines of the proxies',
-          zh: '同时经该公开地址发送请求，并指出代理缺少的配置',
-        },
-      },
+      defineText('send-test-mail <address>', { en: 'send an email to this address', zh: '向该地址发送一封邮件' }),
+      defineFlag('deep', {
+        en: 'also try one chat of one token with each upstream model, and a picture where a product is sold with them',
+        zh: '同时用每个上游模型试做一次单 token 对话；若有带图片的产品，也试传一张图片',
+      }),
+      defineText('from <url>', {
+        en: 'also send requests through this public address, and name missing lines of the proxies',
+        zh: '同时经该公开地址发送请求，并指出代理缺少的配置',
+      }),
     ],
     load: async () => (await import('../commands/doctor/doctor.ts')).doctor,
   }),
@@ -199,47 +114,27 @@ export const serverCommands = [
     },
     examples: [{ line: 'svc-gateway upgrade --to 1.4.0' }, { line: 'svc-gateway upgrade --back' }],
     options: [
-      {
-        name: 'to',
-        kind: 'text',
-        placeholder: 'release',
-        summary: { en: 'a tarball with SHA256SUMS beside it, or a version', zh: '旁边有 SHA256SUMS 的压缩包，或版本号' },
-      },
-      {
-        name: 'sha256',
-        kind: 'text',
-        placeholder: 'sum',
-        summary: { en: 'checksum of the tarball, in place of SHA256SUMS', zh: '压缩包的校验和，代替 SHA256SUMS' },
-      },
-      {
-        name: 'releases',
-        kind: 'text',
-        placeholder: 'url',
-        summary: { en: 'address of the releases, where --to is a version', zh: '发行版的地址（--to 为版本号时）' },
-        defaultText: 'RELEASES_URL',
-      },
-      {
-        name: 'ignore-doctor',
-        kind: 'flag',
-        summary: { en: 'also where the doctor of the new version finds faults', zh: '即使新版本的 doctor 发现问题也继续' },
-      },
-      {
-        name: 'has-backup',
-        kind: 'flag',
-        summary: { en: 'with PostgreSQL: you have a backup of your own', zh: '使用 PostgreSQL 时：你已自行备份' },
-      },
-      { name: 'back', kind: 'flag', summary: { en: 'go back to the version before', zh: '回到之前的版本' } },
-      {
-        name: 'lose-them',
-        kind: 'flag',
-        summary: { en: 'also where that loses what was recorded since', zh: '即使会丢失此后的记录也继续' },
-      },
-      {
-        name: 'unless-served',
-        kind: 'flag',
-        hidden: true,
-        summary: { en: 'only a server that never ran', zh: '仅当服务器从未运行' },
-      },
+      defineText('to <release>', {
+        en: 'a tarball with SHA256SUMS beside it, or a version',
+        zh: '旁边有 SHA256SUMS 的压缩包，或版本号',
+      }),
+      defineText('sha256 <sum>', {
+        en: 'checksum of the tarball, in place of SHA256SUMS',
+        zh: '压缩包的校验和，代替 SHA256SUMS',
+      }),
+      defineText(
+        'releases <url>',
+        { en: 'address of the releases, where --to is a version', zh: '发行版的地址（--to 为版本号时）' },
+        { defaultText: 'RELEASES_URL' },
+      ),
+      defineFlag('ignore-doctor', {
+        en: 'also where the doctor of the new version finds faults',
+        zh: '即使新版本的 doctor 发现问题也继续',
+      }),
+      defineFlag('has-backup', { en: 'with PostgreSQL: you have a backup of your own', zh: '使用 PostgreSQL 时：你已自行备份' }),
+      defineFlag('back', { en: 'go back to the version before', zh: '回到之前的版本' }),
+      defineFlag('lose-them', { en: 'also where that loses what was recorded since', zh: '即使会丢失此后的记录也继续' }),
+      defineFlag('unless-served', { en: 'only a server that never ran', zh: '仅当服务器从未运行' }, { hidden: true }),
     ],
     load: async () => {
       const { upgrade } = await import('../commands/upgrade/upgrade.ts')

@@ -2,7 +2,7 @@
 import { generateFromSchema } from './from-schema.ts'
 import { paintPng } from './png.ts'
 import type { ChatRequest, Tool } from './request.ts'
-import { getLastUserText, getMessageText, parseEmbeddings, parseImages } from './request.ts'
+import { getLastUserText, getMessageText } from './request.ts'
 import { toTokens } from './tokens.ts'
 import { composeText } from './lorem.ts'
 
@@ -18,8 +18,6 @@ export interface DemoAnswer {
 }
 
 export const demoModels = ['demo-light', 'demo-flagship', 'demo-search', 'demo-image'] as const
-
-const imageTokens = 196
 
 export function toModel(id: string): object {
   return { id, object: 'model', created: 1_767_225_600, owned_by: 'svc-gateway-demo' }
@@ -46,33 +44,6 @@ export function limitAnswer(
     search,
     promptTokens: countPrompt(request),
   }
-}
-
-/** The answer to `POST /v1/images/generations`. */
-export function createImages(body: string, created: number): object {
-  const { prompt, n } = parseImages(body)
-  const data = Array.from({ length: n ?? 1 }, (_, nth) => ({
-    b64_json: paintPng(`${prompt} ${nth}`).toString('base64'),
-    revised_prompt: prompt,
-  }))
-  const input = toTokens(prompt).length
-  const output = data.length * imageTokens
-  const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }
-  return { created, data, output_format: 'png', usage }
-}
-
-/** The answer to `POST /v1/embeddings`. */
-export function createEmbeddings(body: string): object {
-  const { model, input, dimensions = 8 } = parseEmbeddings(body)
-  const inputs = typeof input === 'string' || typeof input[0] === 'number' ? [input] : input
-  const texts = inputs.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
-  const data = texts.map((text, index) => ({
-    object: 'embedding',
-    index,
-    embedding: Array.from({ length: dimensions }, (_, place) => (text.charCodeAt(place % text.length) % 64) / 64),
-  }))
-  const tokens = texts.reduce((sum, text) => sum + toTokens(text).length, 0)
-  return { object: 'list', data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } }
 }
 
 export interface AnswerContent extends Pick<DemoAnswer, 'toolCall' | 'images' | 'search'> {

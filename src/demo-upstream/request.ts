@@ -24,16 +24,6 @@ export function parseChat(body: string): ChatRequest {
   return parseRequest(chatSchema, body)
 }
 
-/** Parses the body of `POST /images/generations`. */
-export function parseImages(body: string): ImagesRequest {
-  return parseRequest(imagesSchema, body)
-}
-
-/** Parses the body of `POST /embeddings`. */
-export function parseEmbeddings(body: string): EmbeddingsRequest {
-  return parseRequest(embeddingsSchema, body)
-}
-
 /** The text of a message, in any form of content. */
 export function getMessageText(message: ChatMessage | undefined): string {
   const content = message?.content
@@ -74,22 +64,8 @@ const chatSchema = z.looseObject({
     .nullish(),
 })
 
-const imagesSchema = z.looseObject({
-  model: z.string().optional(),
-  prompt: z.string(),
-  n: z.number().int().min(1).max(10).nullish(),
-})
-type ImagesRequest = z.infer<typeof imagesSchema>
-
-const tokensSchema = z.array(z.number())
-const embeddingsSchema = z.looseObject({
-  model: z.string(),
-  input: z.union([z.string(), tokensSchema, z.array(z.union([z.string(), tokensSchema]))]),
-  dimensions: z.number().int().min(1).optional(),
-})
-type EmbeddingsRequest = z.infer<typeof embeddingsSchema>
-
-function parseRequest<T>(schema: z.ZodType<T>, body: string): T {
+/** @throws BadRequest that names the field */
+export function parseRequest<T>(schema: z.ZodType<T>, body: string): T {
   let value: unknown
   try {
     value = parseJson(body)

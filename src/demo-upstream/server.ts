@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { Clock } from '../system/clock.ts'
 import { createServer } from '../system/vendor/node-http.ts'
-import { createAnswer, createEmbeddings, createImages, demoModels, toModel } from './answer.ts'
+import { createAnswer, demoModels, toModel } from './answer.ts'
 import { encodeChunks, encodeWhole } from './encode.ts'
 import { BadRequest, parseChat } from './request.ts'
 import type { ChatRequest } from './request.ts'
@@ -46,8 +46,6 @@ async function serve(request: IncomingMessage, response: ServerResponse, clock: 
   const created = Math.floor(clock.now() / 1000)
   const path = `${request.method} ${request.url?.replace(/\?.*$/, '')}`
   if (path === 'POST /v1/chat/completions') return answerChat(parseChat(body), response, created, clock)
-  if (path === 'POST /v1/images/generations') return sendJson(response, createImages(body, created))
-  if (path === 'POST /v1/embeddings') return sendJson(response, createEmbeddings(body))
   if (path === 'GET /v1/models') return sendJson(response, { object: 'list', data: demoModels.map(toModel) })
   const id = demoModels.find((name) => path === `GET /v1/models/${name}`)
   if (id === undefined) throw new BadRequest(`Invalid URL (${path})`, { status: 404, code: 'unknown_url' })

@@ -8,14 +8,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from '../../../src/system/vendor/node-http.ts'
 import type { AddressInfo } from 'node:net'
-import {
-  composeContent,
-  createEmbeddings,
-  createImages,
-  demoModels,
-  limitAnswer,
-  toModel,
-} from '../../../src/demo-upstream/answer.ts'
+import { composeContent, demoModels, limitAnswer, toModel } from '../../../src/demo-upstream/answer.ts'
 import type { DemoAnswer } from '../../../src/demo-upstream/answer.ts'
 import type { BenchAnswer } from './bench-answer.ts'
 import { createBenchAnswer } from './bench-answer.ts'
@@ -28,6 +21,7 @@ import { BadRequest, getLastUserText, parseChat } from '../../../src/demo-upstre
 import type { Script } from './script.ts'
 import { parseScript } from './script.ts'
 import { toTokens } from '../../../src/demo-upstream/tokens.ts'
+import { createEmbeddings, createImages } from './other-endpoints.ts'
 import { send } from './send.ts'
 
 export interface FakeOptions {

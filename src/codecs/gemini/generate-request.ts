@@ -1,8 +1,10 @@
 /** Translates a chat completion request to a request of `generateContent`. Fields are described in `docs/upstreams.md`. */
 import { readPreparedParts } from '../../exchange/request/prepared-parts.ts'
 import type { PreparedParts } from '../../exchange/request/prepared-parts.ts'
+import { thinkingConfigField } from '../../exchange/request/gemini-fields.ts'
 import { RawJson } from '../../exchange/request/raw-json.ts'
 import { toGenerationConfig, toSafetySettings } from './generation-config.ts'
+import { isFields } from './read-json.ts'
 import type { Fields } from './read-json.ts'
 import { toToolConfig, toTools } from './request-tools.ts'
 import { toContents } from './to-contents.ts'
@@ -19,7 +21,8 @@ export function prepareGenerateParts({ messages, tools }: Fields): Pick<Prepared
 /** The body; the address has the model and whether to stream. @throws GatewayError like `prepareGenerateParts` */
 export function toGenerateRequest(chat: Fields): Record<string, unknown> {
   const fields: Fields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, toValue(value)]))
-  const parts = readPreparedParts(chat) ?? prepareGenerateParts(fields)
+  const parts: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareGenerateParts(fields)
+  if (parts.facts['isNative'] === true) return toNativeGenerate(fields, parts)
   // Without tools there is nothing to choose from.
   const toolConfig = parts.fields['tools'] === undefined ? null : toToolConfig(fields['tool_choice'])
   return {
@@ -28,6 +31,24 @@ export function toGenerateRequest(chat: Fields): Record<string, unknown> {
     ...toSafetySettings(fields),
     generationConfig: toGenerationConfig(fields),
   }
+}
+
+/** A request that came in this API, with what the gateway sets and without what the target rejects. */
+function toNativeGenerate(
+  { max_completion_tokens: cap, max_tokens: earlier }: Fields,
+  { fields, rejected = new Set() }: Omit<PreparedParts, 'dropped'>,
+): Record<string, unknown> {
+  const config = toValue(fields['generationConfig'])
+  const left = Object.entries(isFields(config) ? config : {}).filter(([name]) => !rejected.has(chatNames[name] ?? name))
+  return { ...fields, generationConfig: { ...Object.fromEntries(left), maxOutputTokens: cap ?? earlier } }
+}
+
+/** Settings by their own names, with the fields under which a rejection of them is remembered. */
+const chatNames: Readonly<Partial<Record<string, string>>> = {
+  topK: 'top_k',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  thinkingConfig: thinkingConfigField,
 }
 
 export function toGeneratePath({ model, stream }: Fields): string {

@@ -17,3 +17,8 @@ export function findRejectedFields(text: string): readonly string[] | null {
   if (!isRejection.test(text) || /\b(?:contents|system_?instruction)\[?\d?/i.test(text)) return null
   return rejections.find(([pattern]) => pattern.test(text))?.[1] ?? null
 }
+
+/** Fields of parts and tools that not every version of the API has. */
+export function isNativeRejected(text: string): boolean {
+  return /\bunknown name\b[^\n]*\bat '(?:contents|tools)/i.test(text)
+}

@@ -18,6 +18,7 @@ import {
 import { isStrict } from '../messages/request.ts'
 import { ContentsBuilder } from './contents.ts'
 import { toCamelCase } from './json-names.ts'
+import { toNativeRequest } from './native-request.ts'
 import { toJsonSchema } from './open-api-schema.ts'
 import { translateToolChoice, translateTools } from './request-tools.ts'
 
@@ -31,7 +32,10 @@ const knownSettings: ReadonlySet<string> = new Set(
   responseSchema responseJsonSchema responseModalities imageConfig thinkingConfig mediaResolution`.split(/\s+/),
 )
 
-export function toChat(sent: JsonObject, { unseal, hostsSearch = false }: RequestContext): TranslatedRequest<GeminiState> {
+export function toChat(
+  sent: JsonObject,
+  { unseal, isSealed, hostsSearch = false }: RequestContext,
+): TranslatedRequest<GeminiState> {
   const body = toCamelCase(sent)
   const model = requireText(body['model'], 'model')
   refuseUnsupported(body)
@@ -63,7 +67,8 @@ export function toChat(sent: JsonObject, { unseal, hostsSearch = false }: Reques
   }
   const showsThoughts = readOptionalBoolean(thinking?.['includeThoughts'], 'generationConfig.thinkingConfig.includeThoughts')
   const state = { model, toolNames: originalNames, showsThoughts: showsThoughts === true }
-  return { chat, state, ignored: [...ignored], hostedSearch: search }
+  const native = search === undefined ? toNativeRequest(body, { model, unseal, isSealed }) : undefined
+  return { chat, state, ignored: [...ignored], hostedSearch: search, native }
 }
 
 /** Of `countTokens`, whose body may hold a whole request. */

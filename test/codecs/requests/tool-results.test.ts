@@ -15,7 +15,7 @@ interface Result {
 }
 
 /** Each API's own words for a part, as its clients send them and its upstreams receive them. */
-const words: Readonly<Record<ClientApi, (part: Part) => object>> = {
+const words: Readonly<Record<Exclude<ClientApi, 'gemini'>, (part: Part) => object>> = {
   chat: (part: Part) =>
     part === 'picture'
       ? { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } }
@@ -36,7 +36,7 @@ const words: Readonly<Record<ClientApi, (part: Part) => object>> = {
         : { type: 'input_text', text: part.slice(5) },
 }
 
-const write: Readonly<Record<ClientApi, (results: readonly Result[]) => Record<string, unknown>>> = {
+const write: Readonly<Record<Exclude<ClientApi, 'gemini'>, (results: readonly Result[]) => Record<string, unknown>>> = {
   chat: (results) => ({
     messages: [
       { role: 'user', content: 'look' },

@@ -1,18 +1,18 @@
 /**
  * The same API on both sides: a target receives what the member sent, and the member receives what the target answered. 1 000 requests and
- * answers, generated from a seed. What differs:
+ * answers and more, generated from a seed. What differs:
  *
  * - the model, whether the target streams, the cap of the output, and names of the member, which become pseudonyms
  * - `include` of the Responses API, which asks for reasoning that can return
  * - in answers, the ids of items of the Responses API, and the signature of thinking, which is sealed for the member
  *
- * The requests of two agents are compared too. `test/formats/` has what the gateway must change, one by one.
+ * The requests of three agents are compared too. `test/formats/` has what the gateway must change, one by one.
  */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { setUpAnthropicGateway, setUpResponsesGateway } from '../../support/gateway/scripted-gateway.ts'
-import { claudeCodeBetas, claudeCodeRequest, codexRequest } from '../../support/formats/agent-requests.ts'
+import { setUpAnthropicGateway, setUpGeminiGateway, setUpResponsesGateway } from '../../support/gateway/scripted-gateway.ts'
+import { claudeCodeBetas, claudeCodeRequest, codexRequest, geminiRequest } from '../../support/formats/agent-requests.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { sendJson, startScriptedServer } from '../../support/servers/scripted-server.ts'
 
@@ -378,5 +378,72 @@ t.test('a target of the Responses API receives the request, and the member its a
   const received: Fields = server.requests.at(-1) ?? {}
   compare(codexRequest, received, new Set(['model', 'max_output_tokens', 'prompt_cache_key']))
   t.match(received['prompt_cache_key'], /^[0-9a-f]{32}$/, 'a pseudonym')
+  t.same(server.rejected, [])
+})
+
+const geminiPart = fc.oneof(
+  text.map((value) => ({ text: value })),
+  fc.constant({ inlineData: { mimeType: 'image/png', data: pixel } }),
+)
+const geminiTurn = fc.record({
+  question: fc.array(geminiPart, { minLength: 1, maxLength: 3 }),
+  thought: optional(text),
+  said: text,
+  calls: fc.array(input, { maxLength: 3 }),
+  hasIds: fc.boolean(),
+})
+const geminiRequestOf = fc
+  .record({
+    turns: fc.array(geminiTurn, { minLength: 1, maxLength: 3 }),
+    last: text,
+    systemInstruction: optional(text.map((value) => ({ parts: [{ text: value }, { text: 'Be kind.' }] }))),
+    tools: schema.map((parametersJsonSchema) => [{ functionDeclarations: [{ name: 'look', parametersJsonSchema }] }]),
+    toolConfig: optional(fc.constantFrom('AUTO', 'ANY', 'NONE').map((mode) => ({ functionCallingConfig: { mode } }))),
+    generationConfig: fc
+      .record({
+        maxOutputTokens: fc.integer({ min: 500, max: 1_000 }),
+        temperature: optional(fc.constantFrom(0, 1)),
+        stopSequences: optional(fc.array(text, { minLength: 1, maxLength: 2 })),
+        thinkingConfig: optional(fc.constantFrom({ includeThoughts: true }, { thinkingBudget: 1_024 })),
+        responseSchema: optional(fc.constant({ type: 'OBJECT', properties: { a: { type: 'STRING', nullable: true } } })),
+      })
+      .map(withoutUndefined),
+  })
+  .map(({ turns, last, ...others }) => {
+    const contents = turns.flatMap(({ question, thought, said, calls, hasIds }, at) => {
+      const ids = callIds(calls.length, at)
+      const uses = calls.map((args, i) => ({
+        functionCall: withoutUndefined({ id: hasIds ? ids[i] : undefined, name: 'look', args }),
+        ...(i === 0 ? { thoughtSignature: 'c2lnbmVk' } : {}),
+      }))
+      const results = calls.map((response, i) => ({
+        functionResponse: withoutUndefined({ id: hasIds ? ids[i] : undefined, name: 'look', response }),
+      }))
+      const thoughts = thought === undefined ? [] : [{ text: thought, thought: true }]
+      return [
+        { role: 'user', parts: question },
+        { role: 'model', parts: [...thoughts, { text: said }, ...uses] },
+        ...(results.length === 0
+          ? []
+          : [
+              { role: 'user', parts: results },
+              { role: 'model', parts: [{ text: 'Seen.' }] },
+            ]),
+      ]
+    })
+    return withoutUndefined({ contents: [...contents, { role: 'user', parts: [{ text: last }] }], ...others })
+  })
+
+t.test('a target of the Gemini API receives the request', async (t) => {
+  const { server, post } = await setUpGeminiGateway(t)
+  const path = '/v1beta/models/svc-2.1:generateContent'
+  const allowed = new Set(['model', 'stream'])
+  const send = async (request: Fields): Promise<void> => {
+    const response = await post(path, request)
+    assert.equal(response.status, 200, await response.text())
+    compare({ ...request, model: null }, server.requests.at(-1) ?? {}, allowed)
+  }
+  await fc.assert(fc.asyncProperty(geminiRequestOf, send), { numRuns: 200, seed })
+  await send(geminiRequest)
   t.same(server.rejected, [])
 })

@@ -190,3 +190,54 @@ export const codexRequest: JsonObject = {
   prompt_cache_key: '01a20c2b-dfc4-74d1-a41b-86ee09487f60',
   client_metadata: { thread_id: '01a20c2b', 'x-codex-turn-metadata': '{"session_id":"01a20c2b"}' },
 }
+
+/** Gemini CLI, in a loop of tools: thoughts, calls with signatures, pictures in results, and schemas. */
+export const geminiRequest: JsonObject = {
+  contents: [
+    { role: 'user', parts: [{ text: 'This is the Gemini CLI.' }, { text: 'What is in a.png?' }] },
+    {
+      role: 'model',
+      parts: [
+        { text: 'I look.', thought: true },
+        { functionCall: { id: 'call_1', name: 'read_file', args: { path: 'a.png' } }, thoughtSignature: 'c2lnbmVk' },
+        { functionCall: { id: 'call_2', name: 'list_directory', args: {} } },
+      ],
+    },
+    {
+      role: 'user',
+      parts: [
+        {
+          functionResponse: {
+            id: 'call_1',
+            name: 'read_file',
+            response: { output: 'Binary content.' },
+            parts: [{ inlineData: { mimeType: 'image/png', data: png, displayName: 'a.png' } }],
+          },
+        },
+        { functionResponse: { id: 'call_2', name: 'list_directory', response: { error: 'No such folder.' } } },
+      ],
+    },
+  ],
+  systemInstruction: { role: 'user', parts: [{ text: 'You are an interactive agent.' }, { text: 'Be brief.' }] },
+  tools: [
+    {
+      functionDeclarations: [
+        {
+          name: 'read_file',
+          description: 'Reads.',
+          parametersJsonSchema: { type: 'object', properties: { path: { type: 'string' } } },
+        },
+        { name: 'list_directory', description: 'Lists.', parameters: { type: 'OBJECT', properties: {}, nullable: true } },
+      ],
+    },
+  ],
+  toolConfig: { functionCallingConfig: { mode: 'VALIDATED', allowedFunctionNames: ['read_file'] } },
+  safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
+  generationConfig: {
+    temperature: 1,
+    topP: 0.95,
+    topK: 64,
+    maxOutputTokens: 800,
+    thinkingConfig: { includeThoughts: true, thinkingBudget: 8192 },
+  },
+}

@@ -4,16 +4,19 @@ import type { ApiFormat, JsonObject } from '../../../src/exchange/api-format/api
 import { toChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import { plainChatTarget } from '../../../src/exchange/request/form/request-form.ts'
 import type { TargetFacts } from '../../../src/exchange/request/form/request-form.ts'
+import { createGeminiFormat } from '../../../src/formats/gemini/gemini-format.ts'
 import { messagesFormat } from '../../../src/formats/messages/messages-format.ts'
 import { responsesFormat } from '../../../src/formats/responses/responses-format.ts'
 import { anthropicFormat } from '../../../src/upstream/anthropic/anthropic-format.ts'
+import { geminiFormat } from '../../../src/upstream/gemini-format.ts'
 import { responsesFormat as responsesUpstream } from '../../../src/upstream/responses/responses-format.ts'
 
-export type ClientApi = 'chat' | 'messages' | 'responses'
+export type ClientApi = 'chat' | 'gemini' | 'messages' | 'responses'
 export type TargetApi = TargetFacts['api']
 
 export const clientFormats: Readonly<Record<ClientApi, ApiFormat | null>> = {
   chat: null,
+  gemini: createGeminiFormat('/v1beta/models/svc-2.1:generateContent') as ApiFormat,
   messages: messagesFormat as ApiFormat,
   responses: responsesFormat as ApiFormat,
 }
@@ -21,6 +24,8 @@ export const clientFormats: Readonly<Record<ClientApi, ApiFormat | null>> = {
 export const unseal = (container: string): string | null => (container.startsWith('sealed:') ? container.slice(7) : null)
 const isSealed = (container: string): boolean => container.startsWith('sealed:')
 export const seal = (text: string): string => `sealed:${text}`
+
+const targetFormats = { anthropic: anthropicFormat, gemini: geminiFormat, responses: responsesUpstream } as const
 
 export interface SentRequest {
   readonly body: JsonObject
@@ -45,7 +50,7 @@ export function toSentRequest(
   const { api } = facts
   const { fields, dropped } = encodeForTarget(chat, {
     policy: {
-      kind: api === 'anthropic' ? 'anthropic' : 'compatible',
+      kind: api === 'anthropic' || api === 'gemini' ? api : 'compatible',
       responses: api === 'responses',
       passRequestFields: [],
       passCostFields: false,
@@ -54,6 +59,6 @@ export function toSentRequest(
     droppedFields,
     withoutEncryptedReasoning: false,
   })
-  const target = api === 'anthropic' ? anthropicFormat : api === 'responses' ? responsesUpstream : null
+  const target = api === 'chat' ? null : targetFormats[api]
   return { body: JSON.parse(JSON.stringify(target === null ? fields : target.toRequest(fields))) as JsonObject, dropped }
 }

@@ -364,7 +364,8 @@ function checkRequests(t: Test, requests: Requests, toChat: ((body: JsonObject) 
   }
 }
 
-const context = { unseal, keepsAnthropicFields: true, keepsResponsesFields: true, hostsSearch: true }
+const isSealed = (container: string): boolean => container.startsWith('sealed:')
+const context = { unseal, isSealed, keepsAnthropicFields: true, keepsResponsesFields: true, hostsSearch: true }
 
 t.test('requests of the Responses API', async (t) => {
   checkRequests(t, responsesRequests, (body) => responsesFormat.toChat(body, context).chat)

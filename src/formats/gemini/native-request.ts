@@ -50,7 +50,7 @@ export function toNativeRequest(body: JsonObject, context: NativeContext): Nativ
       Object.entries(config).filter(([name, value]) => settings.has(name) && !isAbsent(value)),
     ),
   }
-  return { api: 'gemini', fields, extra: reader.extra }
+  return reader.extra.hasRefused ? undefined : { api: 'gemini', fields, extra: reader.extra }
 }
 
 /** The methods return null, or false, for what needs a repair. */
@@ -152,11 +152,12 @@ class NativeReader {
 /** Whether each call has one result, of its id or of its name. */
 function isAnswered(calls: readonly JsonObject[], results: readonly JsonObject[]): boolean {
   if (calls.length !== results.length) return false
-  const left = results.map(toKey)
-  return calls.every((call) => {
-    const at = left.indexOf(toKey(call))
-    if (at !== -1) left[at] = ''
-    return at !== -1
+  const open = new Map<string, number>()
+  for (const call of calls) open.set(toKey(call), (open.get(toKey(call)) ?? 0) + 1)
+  return results.every((result) => {
+    const left = open.get(toKey(result)) ?? 0
+    open.set(toKey(result), left - 1)
+    return left > 0
   })
 }
 

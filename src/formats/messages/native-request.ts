@@ -52,6 +52,7 @@ export function toNativeRequest(body: JsonObject, context: NativeContext): Nativ
   const { output_config: output } = body
   if (isEditing(management)) reader.extra.add({ management }, noFields, 'settings')
   if (isObject(output)) reader.extra.add(output, outputFields, 'settings')
+  if (reader.extra.hasRefused) return undefined
   return { api: 'anthropic', fields, facts: { lacksThinking: reader.lacksThinking }, extra: reader.extra }
 }
 

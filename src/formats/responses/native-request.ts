@@ -32,22 +32,20 @@ const itemFields: Readonly<Partial<Record<string, ReadonlySet<string>>>> = {
   additional_tools: toNameSet('type role tools id'),
 }
 
-/** The same of each type of part. */
+/** The same of each type of part; annotations and probabilities of words are counted as settings. */
 const partFields: Readonly<Partial<Record<string, ReadonlySet<string>>>> = {
-  input_text: toNameSet('type text'),
-  output_text: toNameSet('type text'),
-  text: toNameSet('type text'),
-  summary_text: toNameSet('type text'),
-  refusal: toNameSet('type refusal'),
-  encrypted_content: toNameSet('type encrypted_content'),
-  input_image: toNameSet('type image_url detail'),
-  input_file: toNameSet('type filename file_data'),
-  input_audio: toNameSet('type input_audio'),
+  input_text: toNameSet('type text annotations logprobs'),
+  output_text: toNameSet('type text annotations logprobs'),
+  text: toNameSet('type text annotations logprobs'),
+  summary_text: toNameSet('type text annotations logprobs'),
+  refusal: toNameSet('type refusal annotations logprobs'),
+  encrypted_content: toNameSet('type encrypted_content annotations logprobs'),
+  input_image: toNameSet('type image_url detail annotations logprobs'),
+  input_file: toNameSet('type filename file_data annotations logprobs'),
+  input_audio: toNameSet('type input_audio annotations logprobs'),
 }
 const toolFields = toNameSet('type name description parameters strict format execution tools')
 const namespaceFields = toNameSet('type name tools')
-/** Of parts, and never in a prompt. */
-const notedFields = toNameSet('annotations logprobs')
 
 type NativeContext = Pick<RequestContext, 'unseal' | 'isSealed'> & { readonly model: string; readonly tools: ToolSet }
 
@@ -74,7 +72,7 @@ export function toNativeRequest(body: JsonObject, context: NativeContext): Nativ
     ...(isAbsent(parallel) || !hasChoice ? {} : { parallel_tool_calls: parallel }),
     include: Array.isArray(include) ? include.filter((name) => includedFields.has(toText(name))) : [],
   }
-  return { api: 'responses', fields, extra: reader.extra }
+  return reader.extra.hasRefused ? undefined : { api: 'responses', fields, extra: reader.extra }
 }
 
 const inspectedSettings: ReadonlySet<string> = new Set([...knownSettings, 'text', 'reasoning'])
@@ -139,7 +137,7 @@ class NativeReader {
     const { type, annotations, logprobs } = part
     const known = typeof type === 'string' && Object.hasOwn(partFields, type) ? partFields[type] : undefined
     if (known === undefined) return false
-    this.extra.add(part, new Set([...known, ...notedFields]))
+    this.extra.add(part, known)
     this.extra.add({ annotations, logprobs }, noFields, 'settings')
     return true
   }

@@ -81,6 +81,7 @@ t.test('translates a conversation that the API would refuse', async (t) => {
       [{ parts: [{ text: 'Continue.' }] }, {}, {}],
     ],
     [[user(result)], [{ parts: [{ text: /^Result of the tool call look/ }] }]],
+    [[user({ text: 'Hi', file_id: 'file_1' })], [{ parts: [{ text: 'Hi', fileId: undefined }] }]],
     [[user({ text: 'Hi' }, { executableCode: {} })], [{ parts: [{ text: 'Hi' }] }]],
   ] as const)
     t.match(send({ contents, tools }), { contents: expected }, JSON.stringify(contents))

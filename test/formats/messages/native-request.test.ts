@@ -104,6 +104,7 @@ t.test('translates a conversation that the API would refuse', async (t) => {
       [user(text('Hi')), { role: 'assistant', content: 'So ' }],
       [{}, { content: [{ text: 'So' }] }],
     ],
+    [[user(text('Hi', { file_id: 'file_1' }))], [{ content: [{ text: 'Hi', file_id: undefined }] }]],
     [[user(text('Hi'), { type: 'unknown_block' })], [{ content: [{ text: 'Hi' }] }]],
     [[{ role: 'system', content: 'Be.' }, user(text('Hi'))], [{ content: [{ text: 'Hi' }] }]],
     [

@@ -106,6 +106,10 @@ t.test('translates a conversation that the API would refuse', async (t) => {
       [{}, { call_id: /^call_/ }, {}],
     ],
     [[user(text('Hi')), { type: 'unknown_item', note: 'x' }], [{}]],
+    [
+      [user({ type: 'input_image', image_url: 'https://example.com/a.png', file_id: 'file_1' })],
+      [{ content: [{ file_id: undefined }] }],
+    ],
     [[{ ...user(text('Hi')), id: 'm'.repeat(65) }], [{ id: undefined }]],
   ] as const) {
     const sent = send({ input, tools: [tool] })['input'] as readonly unknown[]
@@ -132,7 +136,7 @@ t.test('counts, examines and hashes what a chat completion has no place for', as
     t.ok(countPrompt(many).maxTextTokens > countPrompt(few).maxTextTokens + 900, JSON.stringify(more).slice(0, 80))
     t.not(getBodyHash(many), getBodyHash(few))
   }
-  t.same(findMediaAddresses(toChat({ input: [user(text('Hi', { file_url: 'http://10.0.0.1/a' }))] })), ['http://10.0.0.1/a'])
+  t.same(findMediaAddresses(toChat({ input: [user(text('Hi', { image_url: 'http://10.0.0.1/a' }))] })), ['http://10.0.0.1/a'])
 })
 
 t.test('leaves out what the target has rejected, and translates for one that has fewer types', async (t) => {

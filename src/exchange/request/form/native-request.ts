@@ -36,10 +36,14 @@ export function findNativeExtra(chat: object): NativeExtra | undefined {
   return findNativeRequest(chat)?.extra
 }
 
+const refusedNames = toNameSet('file_id file_url file_ids fileId container container_id extra_body prompt_cache_breakpoint')
+
 /** Collects the fields that a chat request has no place for. */
 export class ExtraFields implements NativeExtra {
   readonly prompt: unknown[] = []
   readonly settings: unknown[] = []
+  /** One of them buys something, or names what belongs to the operator's account: no target receives the request as it is. */
+  hasRefused = false
 
   /** @param known names of the fields that the chat request has a place for */
   add(fields: Readonly<Record<string, unknown>>, known: ReadonlySet<string>, to: keyof NativeExtra = 'prompt'): void {
@@ -47,6 +51,7 @@ export class ExtraFields implements NativeExtra {
       const value = fields[name]
       if (known.has(name) || isEmpty(value)) continue
       this[to].push({ [name]: value })
+      this.hasRefused ||= refusedNames.has(name)
     }
   }
 }

@@ -122,6 +122,6 @@ export function toGatewayRequest(body: string, plan: Pick<TurnPlan, 'apiFormat' 
   const [path = ''] = clientFormats[plan.apiFormat].getPath(plan).split('?')
   const format = findApiFormat(path)
   if (format === undefined) return parseChatRequest(raw)
-  const settings = { sealKey: new Uint8Array(32), productIds: new Set<string>(), aliases: {} }
+  const settings = { sealKey: new Uint8Array(32), products: new Map<never, never>(), aliases: {} }
   return translateRequest(raw, format, { account: '', settings, hostsSearch: true }).chat
 }

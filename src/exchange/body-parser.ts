@@ -1,6 +1,7 @@
 /** Port: parses large request bodies off the main thread. Plugins receive the resulting `ChatRequest` like any other. */
 import type { TranslatedRequest } from './api-format/api-format.ts'
 import type { ApiFormatName } from './api-format/api-format-name.ts'
+import type { TargetApi } from './request/form/request-form.ts'
 import type { ChatRequest } from './request/chat-request.ts'
 
 export interface BodyParser {
@@ -67,11 +68,8 @@ export interface TranslatedChat extends Omit<TranslatedRequest<unknown>, 'chat' 
 export interface TranslatorSettings {
   /** Key of sealed reasoning. */
   readonly sealKey: Uint8Array
-  /** `RequestContext.keepsAnthropicFields`. */
-  readonly keepsAnthropicFields?: boolean
-  /** `RequestContext.keepsResponsesFields`. */
-  readonly keepsResponsesFields?: boolean
-  readonly productIds: ReadonlySet<string>
+  /** By product id: the APIs of the targets that may serve it. */
+  readonly products: ReadonlyMap<string, ReadonlySet<TargetApi>>
   /** Product ids by model names, in which `*` stands for any characters. */
   readonly aliases: Readonly<Partial<Record<ApiFormatName, Readonly<Record<string, string>>>>>
 }

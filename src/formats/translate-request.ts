@@ -30,8 +30,7 @@ export function translateRequest(
     {
       unseal: (container) => seal.unseal(container),
       isSealed,
-      keepsAnthropicFields: settings.keepsAnthropicFields === true,
-      keepsResponsesFields: settings.keepsResponsesFields === true,
+      targetApis: settings.products.get(model),
       hostsSearch,
     },
   )
@@ -51,11 +50,11 @@ const maxAliasChars = 128
 const longContextSuffix = '[1m]'
 
 /** The id of a product is itself; another name is the first alias that it matches. */
-function resolveModel(requested: string, format: ApiFormatName, { productIds, aliases }: TranslatorSettings): string {
-  if (productIds.has(requested) || requested.length > maxAliasChars) return requested
+function resolveModel(requested: string, format: ApiFormatName, { products, aliases }: TranslatorSettings): string {
+  if (products.has(requested) || requested.length > maxAliasChars) return requested
   const hasSuffix = format === 'messages' && requested.endsWith(longContextSuffix)
   const model = hasSuffix ? requested.slice(0, -longContextSuffix.length) : requested
-  if (productIds.has(model)) return model
+  if (products.has(model)) return model
   const match = Object.entries(aliases[format] ?? {}).find(([pattern]) => matchesPattern(model, pattern))
   return match === undefined ? model : match[1]
 }

@@ -14,7 +14,7 @@ import { SizedBodyParser } from '../exchange/body-parser/sized-body-parser.ts'
 import { WorkerBodyParser } from '../exchange/body-parser/worker-body-parser.ts'
 import type { WorkerBodyParserOptions } from '../exchange/body-parser/worker-body-parser.ts'
 import { deriveSealKey } from '../formats/reasoning-seal.ts'
-import { listTargetFacts, preparerUrl } from '../upstream/prepare-parts.ts'
+import { listTargetApis, listTargetFacts, preparerUrl } from '../upstream/prepare-parts.ts'
 import { translatorUrl } from '../formats/translate-request.ts'
 import { BodyDiscarder } from '../system/body-discarder.ts'
 import { BodyReadScheduler } from '../system/body-read-scheduler.ts'
@@ -188,9 +188,7 @@ function createConfiguredServices(deps: ServiceDeps, config: GatewayConfig, prev
   const { chatBodyBytes, agentBodyBytes, otherBodyBytes } = config.limits
   const translator: TranslatorSettings = {
     sealKey: deriveSealKey(deps.secret),
-    keepsAnthropicFields: Object.values(config.upstreams).some(({ kind }) => kind === 'anthropic'),
-    keepsResponsesFields: Object.values(config.upstreams).some(({ responses }) => responses),
-    productIds: new Set(Object.keys(config.products)),
+    products: listTargetApis(config),
     aliases: {
       responses: config.apiFormats.responses.aliases,
       messages: config.apiFormats.messages.aliases,

@@ -2,12 +2,13 @@
 import { encodeChatParts } from '../codecs/chat/request/chat-parts.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { plainChatTarget } from '../exchange/request/form/request-form.ts'
-import type { TargetFacts } from '../exchange/request/form/request-form.ts'
+import type { TargetApi, TargetFacts } from '../exchange/request/form/request-form.ts'
 import { findNativeParts, toFormMessages } from '../exchange/request/form/target-request.ts'
 import type { PartsEncoder } from '../exchange/request/form/target-request.ts'
 import { anthropicFormat } from './anthropic/anthropic-format.ts'
 import { geminiFormat } from './gemini-format.ts'
 import { responsesFormat } from './responses/responses-format.ts'
+import { toTargetApi } from './target/dialect.ts'
 import type { Upstreams } from './target/upstreams.ts'
 
 export const prepareParts: PartsEncoder = (chat, form) => {
@@ -31,8 +32,7 @@ export function listTargetFacts(
 ): Readonly<Record<string, readonly TargetFacts[]>> {
   return Object.fromEntries(
     Object.entries(products).map(([id, product]) => {
-      const serving = [[id, product] as const, ...product.rules.flatMap(({ use }) => findProduct(products, use))]
-      const facts = serving.flatMap(([name, { targets }]) =>
+      const facts = findServing(products, id).flatMap(([name, { targets }]) =>
         upstreams.listTargets(targets, name).map(({ dialect }) => dialect.describe()),
       )
       return [id, product.capabilities.includes('image') ? [...facts, plainChatTarget] : facts]
@@ -40,12 +40,26 @@ export function listTargetFacts(
   )
 }
 
-function findProduct(
-  products: GatewayConfig['products'],
-  id: string,
-): readonly (readonly [string, GatewayConfig['products'][string]])[] {
-  const product = products[id]
-  return product === undefined ? [] : [[id, product]]
+/** The APIs of the targets that may serve each product, by its id. */
+export function listTargetApis({
+  products,
+  upstreams,
+}: Pick<GatewayConfig, 'products' | 'upstreams'>): ReadonlyMap<string, ReadonlySet<TargetApi>> {
+  return new Map(
+    Object.keys(products).map((id) => {
+      const targets = findServing(products, id).flatMap(([, product]) => product.targets)
+      return [id, new Set(targets.map(({ upstream }) => toTargetApi(upstreams[upstream] ?? {})))]
+    }),
+  )
+}
+
+/** The product, and those whose targets serve it by a rule. */
+function findServing(products: GatewayConfig['products'], id: string): (readonly [string, GatewayConfig['products'][string]])[] {
+  const ids = [id, ...(products[id]?.rules ?? []).map(({ use }) => use)]
+  return ids.flatMap((each) => {
+    const product = products[each]
+    return product === undefined ? [] : [[each, product] as const]
+  })
 }
 
 /** This module, for the parser's thread. */

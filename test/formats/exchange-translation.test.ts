@@ -16,7 +16,7 @@ import { createLineFormat } from '../support/formats/line-format.ts'
 
 const settings = {
   sealKey: deriveSealKey(Buffer.alloc(32, 1)),
-  productIds: new Set(['svc-2.1', 'gpt-own']),
+  products: new Map(['svc-2.1', 'gpt-own'].map((id) => [id, new Set<never>()])),
   aliases: { responses: { 'gpt-6-luna': 'svc-2.1-fast', 'gpt-*': 'svc-2.1', 'a*b*c': 'svc-2.1-pro' } },
 }
 const usage = { inputTokens: 5, outputTokens: 2, estimated: false }

@@ -7,7 +7,7 @@ import { ExchangeTranslation } from '../../src/formats/exchange-translation.ts'
 import { createLineFormat } from '../support/formats/line-format.ts'
 import { startGateway, waitUntil } from '../support/gateway/test-gateway.ts'
 
-const settings = { sealKey: new Uint8Array(32), productIds: new Set<string>(), aliases: {} }
+const settings = { sealKey: new Uint8Array(32), products: new Map<never, never>(), aliases: {} }
 
 /** Replaces the translation by one whose encoder throws. */
 function failEncoder(fails: keyof AnswerEncoder): AnyPlugin {

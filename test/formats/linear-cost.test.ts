@@ -365,7 +365,7 @@ function checkRequests(t: Test, requests: Requests, toChat: ((body: JsonObject) 
 }
 
 const isSealed = (container: string): boolean => container.startsWith('sealed:')
-const context = { unseal, isSealed, keepsAnthropicFields: true, keepsResponsesFields: true, hostsSearch: true }
+const context = { unseal, isSealed, targetApis: new Set(['anthropic', 'gemini', 'responses'] as const), hostsSearch: true }
 
 t.test('requests of the Responses API', async (t) => {
   checkRequests(t, responsesRequests, (body) => responsesFormat.toChat(body, context).chat)

@@ -4,7 +4,7 @@ import { translateBody } from '../../src/formats/translate-request.ts'
 import { responsesFormat } from '../../src/formats/responses/responses-format.ts'
 import type { ResponsesState } from '../../src/codecs/responses/response-encoder.ts'
 
-const settings = { sealKey: new Uint8Array(32), productIds: new Set(['svc-2.1']), aliases: {} }
+const settings = { sealKey: new Uint8Array(32), products: new Map([['svc-2.1', new Set<never>()]]), aliases: {} }
 const long = 'x'.repeat(100_000)
 const listOf = <Item>(n: number, create: (i: number) => Item): Item[] => Array.from({ length: n }, (_, i) => create(i))
 

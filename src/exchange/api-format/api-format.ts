@@ -7,6 +7,7 @@ import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import type { ApiFormatName } from './api-format-name.ts'
 import type { FailedExchange, Reply } from '../exchange.ts'
 import type { HostedSearchOptions } from '../hosted-search.ts'
+import type { TargetApi } from '../request/form/request-form.ts'
 import type { NativeRequest } from '../request/form/native-request.ts'
 
 export type { ApiFormatName } from './api-format-name.ts'
@@ -38,10 +39,8 @@ export interface RequestContext {
   unseal(container: string): string | null
   /** Whether it is a container of this service, which no upstream can read. */
   isSealed?: ((container: string) => boolean) | undefined
-  /** Whether any upstream has Anthropic's API, so that its private fields are kept (`request/anthropic-fields.ts`). */
-  readonly keepsAnthropicFields?: boolean
-  /** Whether any upstream has the Responses API, so that its private fields are kept (`request/responses-fields.ts`). */
-  readonly keepsResponsesFields?: boolean
+  /** The APIs of the targets that may serve the request: what only they have a place for is kept; default none but chat completions. */
+  readonly targetApis?: ReadonlySet<TargetApi> | undefined
   /** Whether a hosted search may run for this member; default false. */
   readonly hostsSearch?: boolean
 }

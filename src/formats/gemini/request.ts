@@ -34,7 +34,7 @@ const knownSettings: ReadonlySet<string> = new Set(
 
 export function toChat(
   sent: JsonObject,
-  { unseal, isSealed, hostsSearch = false }: RequestContext,
+  { unseal, isSealed, hostsSearch = false, targetApis }: RequestContext,
 ): TranslatedRequest<GeminiState> {
   const body = toCamelCase(sent)
   const model = requireText(body['model'], 'model')
@@ -67,7 +67,8 @@ export function toChat(
   }
   const showsThoughts = readOptionalBoolean(thinking?.['includeThoughts'], 'generationConfig.thinkingConfig.includeThoughts')
   const state = { model, toolNames: originalNames, showsThoughts: showsThoughts === true }
-  const native = search === undefined ? toNativeRequest(body, { model, unseal, isSealed }) : undefined
+  const native =
+    targetApis?.has('gemini') === true && search === undefined ? toNativeRequest(body, { model, unseal, isSealed }) : undefined
   return { chat, state, ignored: [...ignored], hostedSearch: search, native }
 }
 

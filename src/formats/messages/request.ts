@@ -32,9 +32,10 @@ const silentFields: ReadonlySet<string> = new Set(
 
 export function toChat(
   body: JsonObject,
-  { unseal, isSealed, hostsSearch = false, keepsAnthropicFields = false }: RequestContext,
+  { unseal, isSealed, hostsSearch = false, targetApis }: RequestContext,
 ): TranslatedRequest<MessagesState> {
   refuseUnsupported(body)
+  const hasOwnTarget = targetApis?.has('anthropic') === true
   const model = requireText(body['model'], 'model')
   checkUserMetadata(body['metadata'], 'metadata')
   const ignored = new Set(Object.keys(body).filter((field) => !silentFields.has(field) && !isAbsent(body[field])))
@@ -61,11 +62,11 @@ export function toChat(
     ...(tools.length === 0 ? {} : { tools }),
     ...translateToolChoice(body['tool_choice'], { tools, names, hosted }),
     ...translateReasoning(reasoning),
-    ...(keepsAnthropicFields ? keepReasoningSettings(reasoning) : {}),
+    ...(hasOwnTarget ? keepReasoningSettings(reasoning) : {}),
     ...translateOutputFormat(body),
   }
   const state = { model, toolNames: names.originals(), stopSequences }
-  const native = keepsAnthropicFields && search === undefined ? toNativeRequest(body, { model, unseal, isSealed }) : undefined
+  const native = hasOwnTarget && search === undefined ? toNativeRequest(body, { model, unseal, isSealed }) : undefined
   return { chat, state, ignored: [...ignored], hostedSearch: search, native, sessionMark: readUserId(body['metadata']) }
 }
 

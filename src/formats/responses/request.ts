@@ -98,10 +98,11 @@ const refusedFields: Readonly<
 
 export function translateRequest(
   body: JsonObject,
-  { unseal, isSealed, hostsSearch = false, keepsResponsesFields = false }: RequestContext,
+  { unseal, isSealed, hostsSearch = false, targetApis }: RequestContext,
 ): TranslatedRequest<ResponsesState> {
   const model = requireText(body['model'], 'model')
   refuseFields(body)
+  const hasOwnTarget = targetApis?.has('responses') === true
   const ignored = new Set<string>()
   const tools = new ToolSet()
   tools.addList(body['tools'], 'tools')
@@ -127,7 +128,7 @@ export function translateRequest(
       messages,
       ...dropAbsent(fields),
       ...toolFields,
-      ...(keepsResponsesFields ? keepFields(body, tools) : {}),
+      ...(hasOwnTarget ? keepFields(body, tools) : {}),
     },
     state: {
       tools: tools.map,
@@ -137,9 +138,7 @@ export function translateRequest(
     },
     ignored: [...ignored],
     hostedSearch: tools.search,
-    ...(keepsResponsesFields && tools.search === undefined
-      ? { native: toNativeRequest(body, { model, unseal, isSealed, tools }) }
-      : {}),
+    ...(hasOwnTarget && tools.search === undefined ? { native: toNativeRequest(body, { model, unseal, isSealed, tools }) } : {}),
   }
 }
 

@@ -49,8 +49,8 @@ export class Dialect {
 
   /** What the form of messages and tools depends on. */
   describe(): TargetFacts {
-    const { kind = 'compatible', responses = false, cacheControl = false } = this.#config
-    const api: TargetApi = kind === 'anthropic' || kind === 'gemini' ? kind : responses ? 'responses' : 'chat'
+    const { kind = 'compatible', cacheControl = false } = this.#config
+    const api = toTargetApi(this.#config)
     // OpenAI has no field for reasoning.
     const rejectsReasoning = kind === 'openai' || this.droppedTranslatedFields.has('reasoning_content')
     return {
@@ -77,6 +77,11 @@ export class Dialect {
     cap = Math.min(cap, roomTokens >= minRoomTokens ? roomTokens : Math.floor(this.contextLength / 4))
     return Math.max(1, cap)
   }
+}
+
+/** The API of an upstream's chats. */
+export function toTargetApi({ kind, responses = false }: Pick<DialectConfig, 'kind' | 'responses'>): TargetApi {
+  return kind === 'anthropic' || kind === 'gemini' ? kind : responses ? 'responses' : 'chat'
 }
 
 /** A prompt's estimate with a margin for the target's template and tokenizer: a cap that is a little too large is a rejected request. */

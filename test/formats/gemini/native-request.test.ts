@@ -10,7 +10,10 @@ import { geminiRequest } from '../../support/formats/agent-requests.ts'
 const target = { api: 'gemini' } as const
 const send = (body: JsonObject): JsonObject => toSentRequest('gemini', body, target).body
 const toChat = (body: JsonObject) => {
-  const { chat, native } = clientFormats.gemini?.toChat({ model: 'p', ...body }, { unseal: () => null }) ?? {
+  const { chat, native } = clientFormats.gemini?.toChat(
+    { model: 'p', ...body },
+    { unseal: () => null, targetApis: new Set(['gemini'] as const) },
+  ) ?? {
     chat: {},
     native: undefined,
   }

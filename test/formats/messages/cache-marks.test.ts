@@ -16,7 +16,7 @@ const toResult = (more: object) => ({
 function findMarked(...messages: readonly object[]): readonly unknown[] {
   const { chat } = messagesFormat.toChat(
     { model: 'p', max_tokens: 10, tools: [{ name: 'read', input_schema: { type: 'object' } }], messages },
-    { unseal: () => null, keepsAnthropicFields: true },
+    { unseal: () => null, targetApis: new Set(['anthropic'] as const) },
   )
   const sent = toMessagesRequest(chat)['messages'] as readonly { readonly content: readonly JsonObject[] }[]
   return sent

@@ -14,7 +14,7 @@ const send = (body: JsonObject): JsonObject => toSentRequest('messages', body, t
 const toChat = (body: JsonObject) => {
   const { chat, native } = messagesFormat.toChat(
     { model: 'p', max_tokens: 100, ...body },
-    { unseal: () => null, keepsAnthropicFields: true },
+    { unseal: () => null, targetApis: new Set(['anthropic'] as const) },
   )
   return toChatRequest(chat, { bytes: 1, format: 'messages', native })
 }

@@ -11,7 +11,10 @@ import { codexRequest } from '../../support/formats/agent-requests.ts'
 const target = { api: 'responses' } as const
 const send = (body: JsonObject): JsonObject => toSentRequest('responses', body, target).body
 const toChat = (body: JsonObject) => {
-  const { chat, native } = responsesFormat.toChat({ model: 'p', ...body }, { unseal: () => null, keepsResponsesFields: true })
+  const { chat, native } = responsesFormat.toChat(
+    { model: 'p', ...body },
+    { unseal: () => null, targetApis: new Set(['responses'] as const) },
+  )
   return toChatRequest(chat, { bytes: 1, format: 'responses', native })
 }
 const text = (words: string, more: object = {}) => ({ type: 'input_text', text: words, ...more })

@@ -40,7 +40,7 @@ export function toSentRequest(
 ): SentRequest {
   const whole = { model: 'svc-2.1', ...(client === 'messages' ? { max_tokens: 100 } : {}), ...body }
   const format = clientFormats[client]
-  const context = { unseal, isSealed, keepsAnthropicFields: true, keepsResponsesFields: true }
+  const context = { unseal, isSealed, targetApis: new Set(['anthropic', 'gemini', 'responses'] as const) }
   const translated = format?.toChat(whole, context)
   const chat = toChatRequest(translated?.chat ?? whole, {
     bytes: 1,

@@ -44,6 +44,13 @@ const partFields: Readonly<Partial<Record<string, ReadonlySet<string>>>> = {
   input_file: toNameSet('type filename file_data annotations logprobs'),
   input_audio: toNameSet('type input_audio annotations logprobs'),
 }
+/** Types of calls, by those of their results. */
+const resultTypes: Readonly<Partial<Record<string, string>>> = {
+  function_call_output: 'function_call',
+  custom_tool_call_output: 'custom_tool_call',
+  local_shell_call_output: 'local_shell_call',
+  tool_search_output: 'tool_search_call',
+}
 const toolFields = toNameSet('type name description parameters strict format execution tools')
 const namespaceFields = toNameSet('type name tools')
 
@@ -124,12 +131,12 @@ class NativeReader {
 
   /** Whether a call has an id of its own, and a result its call. */
   #matchCall(type: string, { call_id: id }: JsonObject): boolean {
-    const isResult = type.endsWith('_output')
-    if (!isResult && !type.endsWith('_call')) return true
+    const called = resultTypes[type]
+    const isCall = type.endsWith('_call')
+    if (called === undefined && !isCall) return true
     if (typeof id !== 'string' || !isName(id)) return false
-    const called = isResult ? type.replace(/_output$/, type === 'tool_search_output' ? '_call' : '') : type
-    if (isResult) return this.#openCalls.get(id) === called && this.#openCalls.delete(id)
-    return !this.#openCalls.has(id) && this.#openCalls.set(id, called) !== undefined
+    if (!isCall) return this.#openCalls.get(id) === called && this.#openCalls.delete(id)
+    return !this.#openCalls.has(id) && this.#openCalls.set(id, type) !== undefined
   }
 
   #readPart(part: unknown): boolean {
@@ -138,7 +145,7 @@ class NativeReader {
     const known = typeof type === 'string' && Object.hasOwn(partFields, type) ? partFields[type] : undefined
     if (known === undefined) return false
     this.extra.add(part, known)
-    this.extra.add({ annotations, logprobs }, noFields, 'settings')
+    for (const noted of [annotations, logprobs]) if (!isEmpty(noted)) this.extra.settings.push(noted)
     return true
   }
 
@@ -156,7 +163,6 @@ class NativeReader {
   }
 }
 
-const noFields: ReadonlySet<string> = new Set()
 const summaryFields = toNameSet('type summary content')
 
 const maxNameLength = 64

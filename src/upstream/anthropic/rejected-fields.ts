@@ -7,6 +7,7 @@ const rejections: readonly (readonly [RegExp, readonly string[]])[] = [
   [/`temperature` and `top_p` cannot both be specified/i, ['top_p']],
   [/\banthropic-beta\b/i, [betaField]],
   [/\bcontext_management\b/i, ['context_management']],
+  [/(?<![.\w])cache_control: extra inputs/i, ['cache_control']],
   [/\b(?:effort parameter|output_config\.effort|effort)\b/i, [effortField, 'reasoning_effort']],
   [/\bthinking\b/i, [thinkingSettingsField, 'thinking', 'reasoning_effort']],
   [/`?\btemperature\b/i, ['temperature']],

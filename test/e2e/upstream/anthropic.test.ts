@@ -210,3 +210,18 @@ t.test('sends the names of betas that the request needs, and no others', async (
     t.equal(server.headers.at(-1)?.['anthropic-beta'], expected)
   }
 })
+
+t.test('leaves out settings of a Messages client that a server does not have, from its first rejection on', async (t) => {
+  const { server, post } = await setUp(t)
+  // The server takes the first one with a name in `anthropic-beta` alone.
+  const body = {
+    max_tokens: 100,
+    messages: [{ role: 'user', content: 'Hi' }],
+    context_management: { edits: [{ type: 'clear_thinking_20251015' }] },
+  }
+  for (let turn = 0; turn < 2; turn++) {
+    t.equal((await post('/v1/messages', body)).status, 200)
+    t.match(server.requests.at(-1), { messages: body.messages, context_management: undefined })
+    t.same(server.rejected, ['context_management: Extra inputs are not permitted'])
+  }
+})

@@ -5,7 +5,7 @@ import { serializeBody } from '../exchange/request/raw-json.ts'
 import type { ChunkedBody } from '../exchange/request/raw-json.ts'
 import { readTraceparent } from '../exchange/trace-context.ts'
 import type { ResponseReaderOptions } from './response/response-reader.ts'
-import { chatPath } from './upstream-format.ts'
+import { chatPath } from './format/upstream-format.ts'
 
 /** OpenAI's own name. Some servers interpret `X-Request-Id`: llama-cpp-python answers an empty 400 to an id that is no UUID. */
 export const requestIdHeader = 'x-client-request-id'

@@ -2,7 +2,7 @@
 import { readPreparedParts } from '../../exchange/request/prepared-parts.ts'
 import type { PreparedParts } from '../../exchange/request/prepared-parts.ts'
 import { thinkingConfigField } from '../../exchange/request/gemini-fields.ts'
-import { RawJson } from '../../exchange/request/raw-json.ts'
+import { readRawJson } from '../../exchange/request/raw-json.ts'
 import { toGenerationConfig, toSafetySettings } from './generation-config.ts'
 import { isFields } from './read-json.ts'
 import type { Fields } from './read-json.ts'
@@ -20,7 +20,7 @@ export function prepareGenerateParts({ messages, tools }: Fields): Pick<Prepared
 
 /** The body; the address has the model and whether to stream. @throws GatewayError like `prepareGenerateParts` */
 export function toGenerateRequest(chat: Fields): Record<string, unknown> {
-  const fields: Fields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, toValue(value)]))
+  const fields: Fields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, readRawJson(value)]))
   const parts: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareGenerateParts(fields)
   if (parts.facts['isNative'] === true) return toNativeGenerate(fields, parts)
   // Without tools there is nothing to choose from.
@@ -38,7 +38,7 @@ function toNativeGenerate(
   { max_completion_tokens: cap, max_tokens: earlier }: Fields,
   { fields, rejected = new Set() }: Omit<PreparedParts, 'dropped'>,
 ): Record<string, unknown> {
-  const config = toValue(fields['generationConfig'])
+  const config = readRawJson(fields['generationConfig'])
   const left = Object.entries(isFields(config) ? config : {}).filter(([name]) => !rejected.has(chatNames[name] ?? name))
   return { ...fields, generationConfig: { ...Object.fromEntries(left), maxOutputTokens: cap ?? earlier } }
 }
@@ -54,9 +54,4 @@ const chatNames: Readonly<Partial<Record<string, string>>> = {
 export function toGeneratePath({ model, stream }: Fields): string {
   const name = String(model).replace(/^models\//, '')
   return `/models/${encodeURIComponent(name)}:${stream === true ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
-}
-
-/** Long values of a large request are serialized already. */
-function toValue(value: unknown): unknown {
-  return value instanceof RawJson ? value.toJSON() : value
 }

@@ -35,7 +35,7 @@ const compatibleFieldNames = splitWords(`
   guided_json guided_regex guided_choice guided_grammar structured_outputs grammar json_schema regex ebnf
   reasoning include_reasoning reasoning_format separate_reasoning thinking enable_thinking thinking_budget chat_template_kwargs`)
 
-/** What the translation to the Messages API has a place for (`src/upstream/anthropic/`). */
+/** What the translation to the Messages API has a place for (`src/codecs/messages/request/`). */
 const anthropicFieldNames = splitWords(`
   model messages stream stream_options max_tokens max_completion_tokens user safety_identifier temperature top_p top_k stop
   tools tool_choice parallel_tool_calls response_format reasoning_effort thinking ${thinkingSettingsField} ${effortField}`)
@@ -45,7 +45,7 @@ const geminiFieldNames = splitWords(`
   model messages stream stream_options max_tokens max_completion_tokens temperature top_p top_k presence_penalty frequency_penalty
   seed stop tools tool_choice response_format reasoning_effort ${thinkingConfigField} ${geminiSettingsField}`)
 
-/** What the translation to the Responses API has a place for, and `n`, which it refuses (`src/upstream/responses/`). */
+/** What the translation to the Responses API has a place for, and `n`, which it refuses (`src/codecs/responses/request/`). */
 const responsesFieldNames = splitWords(`
   model messages stream stream_options max_tokens max_completion_tokens n user safety_identifier temperature top_p
   logprobs top_logprobs tools tool_choice parallel_tool_calls response_format verbosity reasoning_effort prompt_cache_key

@@ -35,6 +35,11 @@ export class RawJson implements OpaqueJson {
   }
 }
 
+/** The value itself; costly for one that is serialized. */
+export function readRawJson(value: unknown): unknown {
+  return value instanceof RawJson ? value.toJSON() : value
+}
+
 /** The body of a large upstream request. It can be sent any number of times. */
 export class ChunkedBody implements Iterable<Uint8Array> {
   readonly bytes: number

@@ -3,7 +3,7 @@
  * the member is not at fault: nothing was produced, so the request is sent again in the target's format.
  */
 import type { FilePartKind } from '../../conversation/media/find-media.ts'
-import type { UpstreamFormat } from '../upstream-format.ts'
+import type { UpstreamFormat } from '../format/upstream-format.ts'
 import {
   findRefusedMedia,
   isReasoningMissing,

@@ -4,7 +4,7 @@
  */
 import type { GatewayConfig } from '../../config/config.ts'
 import type { UpstreamRequestMode, Candidate } from '../../exchange/exchange.ts'
-import { chatPath } from '../upstream-format.ts'
+import { chatPath } from '../format/upstream-format.ts'
 import { readErrorBody, withoutQuotedPhrases } from '../errors/error-body.ts'
 import type { FailureFacts } from '../../exchange/upstream-failure.ts'
 

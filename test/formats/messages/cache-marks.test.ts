@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 import { messagesFormat } from '../../../src/formats/messages/messages-format.ts'
-import { toMessagesRequest } from '../../../src/upstream/anthropic/messages-request.ts'
+import { toMessagesRequest } from '../../../src/codecs/messages/request/messages-request.ts'
 
 const mark = { cache_control: { type: 'ephemeral' } }
 const text = (words: string, more: object = {}) => ({ type: 'text', text: words, ...more })

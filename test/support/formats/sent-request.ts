@@ -7,9 +7,9 @@ import type { TargetFacts } from '../../../src/exchange/request/form/request-for
 import { createGeminiFormat } from '../../../src/formats/gemini/gemini-format.ts'
 import { messagesFormat } from '../../../src/formats/messages/messages-format.ts'
 import { responsesFormat } from '../../../src/formats/responses/responses-format.ts'
-import { anthropicFormat } from '../../../src/upstream/anthropic/anthropic-format.ts'
-import { geminiFormat } from '../../../src/upstream/gemini-format.ts'
-import { responsesFormat as responsesUpstream } from '../../../src/upstream/responses/responses-format.ts'
+import { anthropicFormat } from '../../../src/upstream/format/anthropic-format.ts'
+import { geminiFormat } from '../../../src/upstream/format/gemini-format.ts'
+import { responsesFormat as responsesUpstream } from '../../../src/upstream/format/responses-format.ts'
 
 export type ClientApi = 'chat' | 'gemini' | 'messages' | 'responses'
 export type TargetApi = TargetFacts['api']

@@ -10,7 +10,7 @@ import { splitFields } from '../field-policy.ts'
 import type { FieldPolicy } from '../field-policy.ts'
 import { withPreparedParts } from '../prepared-parts.ts'
 import type { PreparedParts } from '../prepared-parts.ts'
-import { RawJson } from '../raw-json.ts'
+import { readRawJson } from '../raw-json.ts'
 import { getAnalysis } from '../request-analysis.ts'
 import { customToolsField, encryptedReasoningField, reasoningItemsField, summaryField } from '../responses-fields.ts'
 import { listPaidFields } from './cache-marks.ts'
@@ -72,7 +72,7 @@ export function findNativeParts(chat: Pick<ChatRequest, 'messages'>, form: Reque
 
 /** The user in a request of the Messages API, so that it becomes a pseudonym as in other APIs. */
 function readNativeUser({ fields: { metadata }, facts }: PreparedParts): Readonly<Record<string, unknown>> {
-  const value = metadata instanceof RawJson ? metadata.toJSON() : metadata
+  const value = readRawJson(metadata)
   return facts['isNative'] === true && isRecord(value) && typeof value['user_id'] === 'string' ? { user: value['user_id'] } : {}
 }
 

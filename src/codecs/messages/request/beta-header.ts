@@ -2,9 +2,9 @@
  * Names in `anthropic-beta` that a request of a client of this API needs, as its fields are refused without them. Others cost more, or reach
  * files and programs of the operator's account.
  */
-import { readPreparedParts } from '../../exchange/request/prepared-parts.ts'
-import type { Inbound } from '../../exchange/exchange.ts'
-import type { JsonFields } from '../upstream-format.ts'
+import { readPreparedParts } from '../../../exchange/request/prepared-parts.ts'
+import type { Inbound } from '../../../exchange/exchange.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 
 /** Set to undefined for a target that rejects the header. */
 export const betaField = 'anthropic_beta'

@@ -1,8 +1,8 @@
 /** OpenAI's Responses API, as an upstream. */
-import type { UpstreamFormat } from '../upstream-format.ts'
-import { findRejectedFields, isNativeRejected } from './rejected-fields.ts'
+import type { UpstreamFormat } from './upstream-format.ts'
+import { findRejectedFields, isNativeRejected } from '../../codecs/responses/request/rejected-fields.ts'
 import { ResponseDecoder } from '../../codecs/responses/response-decoder.ts'
-import { prepareResponsesParts, toResponsesRequest } from './responses-request.ts'
+import { prepareResponsesParts, toResponsesRequest } from '../../codecs/responses/request/responses-request.ts'
 
 export const responsesFormat: UpstreamFormat = {
   toPath: () => '/responses',

@@ -1,7 +1,7 @@
 /** Parts of a message's content. */
-import { invalidRequest } from '../../errors.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import type { JsonFields } from '../upstream-format.ts'
+import { invalidRequest } from '../../../errors.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 
 /** Null for a part without content. @throws GatewayError `invalid_request` for a part that the API has no place for */
 export function toContentBlock(part: JsonFields, path: string): JsonFields | null {

@@ -1,8 +1,8 @@
 /** Marks up to which a prompt is cached. */
-import { breakpointsField } from '../../exchange/request/anthropic-fields.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { toCacheControl } from '../../exchange/request/form/cache-marks.ts'
-import type { JsonFields } from '../upstream-format.ts'
+import { breakpointsField } from '../../../exchange/request/anthropic-fields.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { toCacheControl } from '../../../exchange/request/form/cache-marks.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 
 /** The text in blocks that end at its breakpoints. Blocks without visible characters are rejected. */
 export function toTextBlocks(text: string, message: JsonFields): JsonFields[] {

@@ -1,9 +1,9 @@
 /** Tools and the choice of a tool. */
-import { invalidRequest } from '../../errors.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { customToolsField } from '../../exchange/request/responses-fields.ts'
-import { toText } from '../../codecs/shared/to-text.ts'
-import type { JsonFields } from '../upstream-format.ts'
+import { invalidRequest } from '../../../errors.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { customToolsField } from '../../../exchange/request/responses-fields.ts'
+import { toText } from '../../shared/to-text.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 
 /** The functions that are sent as tools with free text, by their names. */
 export function readCustomTools({ [customToolsField]: list }: JsonFields): ReadonlyMap<string, JsonFields> {

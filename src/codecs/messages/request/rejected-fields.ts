@@ -1,6 +1,6 @@
 /** Models differ in the settings that they accept, and reject others by name. A turn can do without these. */
 import { betaField } from './beta-header.ts'
-import { effortField, thinkingSettingsField } from '../../exchange/request/anthropic-fields.ts'
+import { effortField, thinkingSettingsField } from '../../../exchange/request/anthropic-fields.ts'
 
 /** The words of a rejection beside a name, and the fields of a chat completion that it comes from. */
 const rejections: readonly (readonly [RegExp, readonly string[]])[] = [

@@ -2,14 +2,14 @@
  * Translates the messages of a chat completion. The API accepts less: roles alternate and begin with the user, results of tools follow their
  * calls directly and completely, and a system prompt stands beside the messages.
  */
-import { breakpointsField, thinkingField } from '../../exchange/request/anthropic-fields.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
-import type { JsonFields } from '../upstream-format.ts'
-import { toCacheControl } from '../../exchange/request/form/cache-marks.ts'
+import { breakpointsField, thinkingField } from '../../../exchange/request/anthropic-fields.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { toolErrorField } from '../../../exchange/request/gemini-fields.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
+import { toCacheControl } from '../../../exchange/request/form/cache-marks.ts'
 import { toTextBlock, toTextBlocks, findLastMark } from './cache-control.ts'
 import { toContentBlock } from './content-blocks.ts'
-import { parseJson } from '../../system/parse-json.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 export interface Conversation {
   readonly system: readonly JsonFields[]

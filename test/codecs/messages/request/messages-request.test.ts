@@ -1,8 +1,8 @@
 /** Chat completion requests become requests that the Messages API accepts. */
 import t from 'tap'
-import { RawJson } from '../../../src/exchange/request/raw-json.ts'
-import { toMessagesRequest } from '../../../src/upstream/anthropic/messages-request.ts'
-import { findRejectedFields } from '../../../src/upstream/anthropic/rejected-fields.ts'
+import { RawJson } from '../../../../src/exchange/request/raw-json.ts'
+import { toMessagesRequest } from '../../../../src/codecs/messages/request/messages-request.ts'
+import { findRejectedFields } from '../../../../src/codecs/messages/request/rejected-fields.ts'
 
 const user = { role: 'user', content: 'Hi' }
 const translate = (fields: object) => toMessagesRequest({ model: 'm', max_tokens: 8_000, messages: [user], ...fields })

@@ -2,9 +2,9 @@
  * The API format of an upstream that does not offer chat completions. The mirror image of `ApiFormat`: the request is translated when it is
  * sent, and the answer is decoded to events before anything reads it.
  */
-import type { AnswerDecoder } from '../codecs/answer-decoder.ts'
-import type { Inbound } from '../exchange/exchange.ts'
-import type { PreparedParts } from '../exchange/request/prepared-parts.ts'
+import type { AnswerDecoder } from '../../codecs/answer-decoder.ts'
+import type { Inbound } from '../../exchange/exchange.ts'
+import type { PreparedParts } from '../../exchange/request/prepared-parts.ts'
 
 /** The path of chat completions, which an upstream of another format replaces by its own. */
 export const chatPath = '/chat/completions'

@@ -1,5 +1,5 @@
 /** Models differ in the settings that they accept, and reject others by name. A turn can do without these. */
-import { customToolsField, encryptedReasoningField, summaryField } from '../../exchange/request/responses-fields.ts'
+import { customToolsField, encryptedReasoningField, summaryField } from '../../../exchange/request/responses-fields.ts'
 
 /** The words of a rejection, and the fields of a chat completion that it comes from. */
 const rejections: readonly (readonly [RegExp, readonly string[]])[] = [

@@ -1,8 +1,8 @@
 /** Tools and the choice of a tool. */
-import { invalidRequest } from '../../errors.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import type { JsonFields } from '../upstream-format.ts'
-import { toCacheControl } from '../../exchange/request/form/cache-marks.ts'
+import { invalidRequest } from '../../../errors.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
+import { toCacheControl } from '../../../exchange/request/form/cache-marks.ts'
 
 interface ToolChoice {
   readonly type: 'auto' | 'any' | 'tool' | 'none'

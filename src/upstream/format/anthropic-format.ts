@@ -1,9 +1,9 @@
 /** Anthropic's Messages API, as an upstream. */
-import type { UpstreamFormat } from '../upstream-format.ts'
-import { toBetaHeader } from './beta-header.ts'
-import { findRejectedFields, isNativeRejected } from './rejected-fields.ts'
+import type { UpstreamFormat } from './upstream-format.ts'
+import { toBetaHeader } from '../../codecs/messages/request/beta-header.ts'
+import { findRejectedFields, isNativeRejected } from '../../codecs/messages/request/rejected-fields.ts'
 import { MessageDecoder } from '../../codecs/messages/message-decoder.ts'
-import { prepareMessagesParts, toMessagesRequest } from './messages-request.ts'
+import { prepareMessagesParts, toMessagesRequest } from '../../codecs/messages/request/messages-request.ts'
 
 export const anthropicFormat: UpstreamFormat = {
   toPath: () => '/messages',

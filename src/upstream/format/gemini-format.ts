@@ -1,7 +1,7 @@
 /** Google's Gemini API, as an upstream. */
-import { GenerateDecoder } from '../codecs/gemini/generate-decoder.ts'
-import { prepareGenerateParts, toGeneratePath, toGenerateRequest } from '../codecs/gemini/generate-request.ts'
-import { findRejectedFields, isNativeRejected } from '../codecs/gemini/rejected-fields.ts'
+import { GenerateDecoder } from '../../codecs/gemini/generate-decoder.ts'
+import { prepareGenerateParts, toGeneratePath, toGenerateRequest } from '../../codecs/gemini/generate-request.ts'
+import { findRejectedFields, isNativeRejected } from '../../codecs/gemini/rejected-fields.ts'
 import type { UpstreamFormat } from './upstream-format.ts'
 
 export const geminiFormat: UpstreamFormat = {

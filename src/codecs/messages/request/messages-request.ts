@@ -1,10 +1,10 @@
 /** Translates a chat completion request to a request of the Messages API. Fields are described in `docs/upstreams.md`. */
-import { effortField, thinkingSettingsField } from '../../exchange/request/anthropic-fields.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { readPreparedParts } from '../../exchange/request/prepared-parts.ts'
-import type { PreparedParts } from '../../exchange/request/prepared-parts.ts'
-import { RawJson } from '../../exchange/request/raw-json.ts'
-import type { JsonFields } from '../upstream-format.ts'
+import { effortField, thinkingSettingsField } from '../../../exchange/request/anthropic-fields.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { readPreparedParts } from '../../../exchange/request/prepared-parts.ts'
+import type { PreparedParts } from '../../../exchange/request/prepared-parts.ts'
+import { readRawJson } from '../../../exchange/request/raw-json.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 import { toConversation } from './messages-conversation.ts'
 import { toToolChoice, toTools } from './messages-tools.ts'
 
@@ -22,7 +22,7 @@ export function prepareMessagesParts({ messages, tools }: JsonFields): Pick<Prep
 
 /** @throws GatewayError like `prepareMessagesParts` */
 export function toMessagesRequest(chat: JsonFields): Record<string, unknown> {
-  const fields: JsonFields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, toValue(value)]))
+  const fields: JsonFields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, readRawJson(value)]))
   const maxTokens = toNumber(fields['max_completion_tokens']) ?? toNumber(fields['max_tokens']) ?? defaultMaxTokens
   const parts: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareMessagesParts(fields)
   if (parts.facts['isNative'] === true) return toNativeMessages(fields, parts, maxTokens)
@@ -61,7 +61,7 @@ function toNativeMessages(
   maxTokens: number,
 ): Record<string, unknown> {
   const { thinking, output_config: output, metadata: _, tool_choice: choice, ...rest } = fields
-  const toolChoice = toValue(choice)
+  const toolChoice = readRawJson(choice)
   const isForced = isRecord(toolChoice) && (toolChoice['type'] === 'any' || toolChoice['type'] === 'tool')
   const { effort, ...outputConfig } = readRecord(output)
   if (effort !== undefined && !rejected.has(effortField)) outputConfig['effort'] = effort
@@ -81,13 +81,8 @@ function toNativeMessages(
 }
 
 function readRecord(value: unknown): Record<string, unknown> {
-  const read = toValue(value)
+  const read = readRawJson(value)
   return isRecord(read) ? read : {}
-}
-
-/** Long values of a large request are serialized already. */
-function toValue(value: unknown): unknown {
-  return value instanceof RawJson ? value.toJSON() : value
 }
 
 function toNumber(value: unknown): number | null {

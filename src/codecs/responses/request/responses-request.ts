@@ -1,11 +1,11 @@
 /** Translates a chat completion request to a request of the Responses API. Fields are described in `docs/upstreams.md`. */
-import { invalidRequest } from '../../errors.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { readPreparedParts } from '../../exchange/request/prepared-parts.ts'
-import type { PreparedParts } from '../../exchange/request/prepared-parts.ts'
-import { RawJson } from '../../exchange/request/raw-json.ts'
-import { customToolsField, encryptedReasoningField, summaryField } from '../../exchange/request/responses-fields.ts'
-import type { JsonFields } from '../upstream-format.ts'
+import { invalidRequest } from '../../../errors.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { readPreparedParts } from '../../../exchange/request/prepared-parts.ts'
+import type { PreparedParts } from '../../../exchange/request/prepared-parts.ts'
+import { readRawJson } from '../../../exchange/request/raw-json.ts'
+import { customToolsField, encryptedReasoningField, summaryField } from '../../../exchange/request/responses-fields.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 import { toInputItems } from './input-items.ts'
 import { readCustomTools, toToolFields, toTools } from './request-tools.ts'
 
@@ -47,7 +47,7 @@ export function prepareResponsesParts(chat: JsonFields): Pick<PreparedParts, 'fi
 
 /** @throws GatewayError `invalid_request` for what the API has no place for */
 export function toResponsesRequest(chat: JsonFields): Record<string, unknown> {
-  const fields: JsonFields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, toValue(value)]))
+  const fields: JsonFields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, readRawJson(value)]))
   refuseChoices(fields['n'])
   const prepared: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareResponsesParts(fields)
   if (prepared.facts['isNative'] === true) return toNativeResponses(fields, prepared)
@@ -82,7 +82,7 @@ function toNativeResponses(
     Object.entries(native).filter(([name]) => !rejected.has(name) && (name !== 'stream_options' || fields['stream'] === true)),
   )
   const isKept = !rejected.has(encryptedReasoningField)
-  const included = toValue(include)
+  const included = readRawJson(include)
   const names = (Array.isArray(included) ? (included as unknown[]) : []).filter((name) => name !== encryptedContent)
   const all = isKept ? [encryptedContent, ...names] : names
   const settings = Object.entries(omittedSettings).flatMap(([name, setting]) => (rejected.has(name) ? setting : []))
@@ -90,7 +90,7 @@ function toNativeResponses(
   return {
     ...rest,
     ...Object.fromEntries(
-      Object.entries({ text: toValue(text), reasoning: toValue(reasoning) }).flatMap(([name, value]) => {
+      Object.entries({ text: readRawJson(text), reasoning: readRawJson(reasoning) }).flatMap(([name, value]) => {
         if (!isRecord(value)) return []
         return [[name, Object.fromEntries(Object.entries(value).filter(([setting]) => !settings.includes(setting)))]]
       }),
@@ -120,11 +120,6 @@ const omittedSettings: Readonly<Record<string, string>> = {
 function toCap({ max_completion_tokens: cap, max_tokens: earlier }: JsonFields): JsonFields {
   const tokens = cap ?? earlier
   return typeof tokens === 'number' ? { max_output_tokens: Math.max(tokens, minOutputTokens) } : {}
-}
-
-/** Long values of a large request are serialized already. */
-function toValue(value: unknown): unknown {
-  return value instanceof RawJson ? value.toJSON() : value
 }
 
 /** An answer has one choice. */

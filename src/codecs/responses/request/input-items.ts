@@ -3,14 +3,14 @@
  * each call must have a result.
  */
 import { createHash } from 'node:crypto'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
-import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
-import { toText } from '../../codecs/shared/to-text.ts'
-import type { JsonFields } from '../upstream-format.ts'
-import { toResultText } from '../../codecs/chat/request/tool-results.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { toolErrorField } from '../../../exchange/request/gemini-fields.ts'
+import { reasoningItemsField } from '../../../exchange/request/responses-fields.ts'
+import { toText } from '../../shared/to-text.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
+import { toResultText } from '../../chat/request/tool-results.ts'
 import { readText, toInputContent } from './content-parts.ts'
-import { parseJson } from '../../system/parse-json.ts'
+import { parseJson } from '../../../system/parse-json.ts'
 
 interface InputItems {
   /** The system prompt before the first other message. */

@@ -1,8 +1,8 @@
 /** Parts of a message's content. */
-import { invalidRequest } from '../../errors.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { toFileName } from '../../codecs/chat/request/name-files.ts'
-import type { JsonFields } from '../upstream-format.ts'
+import { invalidRequest } from '../../../errors.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { toFileName } from '../../chat/request/name-files.ts'
+import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 
 /** The content of a message of the client: a text stays one, because some servers accept nothing else. */
 export function toInputContent(content: unknown, path: string): string | readonly JsonFields[] {

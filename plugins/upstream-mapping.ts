@@ -99,7 +99,7 @@ function buildBody(
   const { chat, hold } = x
   const { droppedFields, droppedTranslatedFields } = dialect
   const withoutEncryptedReasoning = mode.withoutEncryptedReasoning === true
-  const target = { policy, facts: dialect.describe(), droppedFields, withoutEncryptedReasoning }
+  const target = { policy, facts: dialect.describe(x.caller.account.id), droppedFields, withoutEncryptedReasoning }
   const { fields: sent, dropped } = encodeForTarget(chat, target)
   addDroppedFields(x, dropped)
   const { user, safety_identifier: safetyIdentifier, prompt_cache_key: cacheKey } = sent

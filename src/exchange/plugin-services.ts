@@ -144,7 +144,8 @@ export interface LiveTarget {
     /** Fields that translations of other API formats set, and that it rejects; `reasoning_content` is a field of messages. */
     readonly droppedTranslatedFields: ReadonlySet<string>
     /** What the form of messages and tools depends on. */
-    describe(): TargetFacts
+    describe(account: string): TargetFacts
+    describeAll(): readonly TargetFacts[]
     /** The cap to send: the one that is held or, if it is the default, what the target accepts beside a prompt of so many tokens. */
     computeOutputCap(heldTokens: number, isDefault: boolean, promptTokens: number): number
   }

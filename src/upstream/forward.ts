@@ -176,7 +176,7 @@ export class Forwarder {
 
   /** Learns from a rejection of a field that the gateway added or changed. */
   #adaptToRejection(
-    { chat, hold }: Partial<Slots>,
+    { caller, chat, hold }: Partial<Slots>,
     candidate: Candidate,
     { facts }: UpstreamFailure,
     outputCap: number | undefined,
@@ -197,6 +197,7 @@ export class Forwarder {
         isTranslated: chat?.format !== undefined,
         format: upstream.format,
         promptTokens,
+        account: caller?.account.id ?? '',
         ...(chat === undefined ? {} : { listMedia: () => listMedia(chat.messages) }),
       },
       dialect,

@@ -33,7 +33,7 @@ export function listTargetFacts(
   return Object.fromEntries(
     Object.entries(products).map(([id, product]) => {
       const facts = findServing(products, id).flatMap(([name, { targets }]) =>
-        upstreams.listTargets(targets, name).map(({ dialect }) => dialect.describe()),
+        upstreams.listTargets(targets, name).flatMap(({ dialect }) => dialect.describeAll()),
       )
       return [id, product.capabilities.includes('image') ? [...facts, plainChatTarget] : facts]
     }),

@@ -20,5 +20,5 @@ export function findRejectedFields(text: string): readonly string[] | null {
 
 /** Fields of parts and tools that not every version of the API has. */
 export function isNativeRejected(text: string): boolean {
-  return /\bunknown name\b[^\n]*\bat '(?:contents|tools)/i.test(text)
+  return /\bunknown name\b[^\n]{0,200}\bat '(?:contents|tools)/i.test(text)
 }

@@ -35,8 +35,8 @@ export class Dialect {
   /** It rejects calls of earlier answers without their reasoning, or without a signature of their thoughts. */
   requiresReasoning = false
   requiresSignatures = false
-  /** It rejects what clients of its own API send in messages and tools. */
-  refusesNative = false
+  /** Accounts whose requests in its own API it has rejected: what they send may be the cause, so others are not concerned. */
+  readonly #refusedAccounts = new Set<string>()
   readonly #config: DialectConfig
 
   constructor(config: DialectConfig) {
@@ -47,8 +47,23 @@ export class Dialect {
     if (accepts !== null) for (const kind of filePartKinds) if (!accepts.includes(kind)) this.refusedMedia.add(kind)
   }
 
+  /** Sends requests of this account translated from now on. Returns false if they are already. */
+  refuseNative(account: string): boolean {
+    if (this.#refusedAccounts.has(account)) return false
+    const [oldest] = this.#refusedAccounts
+    if (this.#refusedAccounts.size >= maxRefusedAccounts && oldest !== undefined) this.#refusedAccounts.delete(oldest)
+    this.#refusedAccounts.add(account)
+    return true
+  }
+
+  /** What the form of messages and tools depends on, for each account. */
+  describeAll(): readonly TargetFacts[] {
+    const facts = this.describe('')
+    return this.#refusedAccounts.size === 0 ? [facts] : [facts, { ...facts, refusesNative: true }]
+  }
+
   /** What the form of messages and tools depends on. */
-  describe(): TargetFacts {
+  describe(account: string): TargetFacts {
     const { kind = 'compatible', cacheControl = false } = this.#config
     const api = toTargetApi(this.#config)
     // OpenAI has no field for reasoning.
@@ -61,7 +76,7 @@ export class Dialect {
       takesMarks: api === 'anthropic' || (api === 'chat' && cacheControl),
       refusedMedia: [...this.refusedMedia],
       refusesToolMedia: this.refusesToolMedia,
-      refusesNative: this.refusesNative,
+      refusesNative: this.#refusedAccounts.has(account),
     }
   }
 
@@ -93,6 +108,8 @@ const promptMarginFactor = 1.25
 const promptMarginTokens = 32
 
 type CapField = 'max_tokens' | 'max_completion_tokens'
+
+const maxRefusedAccounts = 1_000
 
 /** With less room than this the estimate of the prompt is not reliable. */
 const minRoomTokens = 64

@@ -31,6 +31,8 @@ interface AddedFields {
   readonly format: Pick<UpstreamFormat, 'findRejectedFields' | 'isNativeRejected'> | null
   /** Estimated prompt tokens. */
   readonly promptTokens: number
+  /** Of the caller; empty without one. */
+  readonly account: string
   /** Reads which files the request has; default none. */
   readonly listMedia?: () => SentMedia
 }
@@ -155,12 +157,10 @@ function adaptFormat(text: string, { format }: AddedFields, dialect: Dialect): R
   return { rejectedField, retryable, outputCap: null }
 }
 
-/** Another server of the API knows less of it than the client: it receives the translation from now on. */
-function adaptNative(text: string, { format, isTranslated }: AddedFields, dialect: Dialect): RequestAdaptation | null {
+/** A server that knows less of the API than the client, or a client that sends more than the API has: its account's requests are translated from now on. */
+function adaptNative(text: string, { format, isTranslated, account }: AddedFields, dialect: Dialect): RequestAdaptation | null {
   if (!isTranslated || format?.isNativeRejected?.(text) !== true) return null
-  const retryable = !dialect.refusesNative
-  dialect.refusesNative = true
-  return { rejectedField: 'messages', retryable, outputCap: null }
+  return { rejectedField: 'messages', retryable: dialect.refuseNative(account), outputCap: null }
 }
 
 /** Codex and Claude Code send an effort with every request, also to models without reasoning. */

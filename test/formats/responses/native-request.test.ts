@@ -145,9 +145,7 @@ t.test('counts, examines and hashes what a chat completion has no place for', as
 t.test('leaves out what the target has rejected, and translates for one that has fewer types', async (t) => {
   const body = { ...codexRequest, reasoning: { effort: 'low', summary: 'auto', context: 'all' }, text: { verbosity: 'low' } }
   for (const [rejected, expected] of [
-    ['client_metadata', { client_metadata: undefined }],
     ['reasoning_effort', { reasoning: { effort: undefined, summary: 'auto', context: 'all' } }],
-    ['reasoning_context', { reasoning: { effort: 'low', context: undefined } }],
     ['responses_reasoning_summary', { reasoning: { effort: 'low', summary: undefined } }],
     ['responses_encrypted_reasoning', { include: undefined }],
     ['verbosity', { text: { verbosity: undefined } }],

@@ -6,9 +6,6 @@ import { readPreparedParts } from '../../../exchange/request/prepared-parts.ts'
 import type { Inbound } from '../../../exchange/exchange.ts'
 import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 
-/** Set to undefined for a target that rejects the header. */
-export const betaField = 'anthropic_beta'
-
 const passedBetas =
   /^(?:claude-code|interleaved-thinking|context-management|mid-conversation-[a-z-]+|per-turn-control|thinking-[a-z-]+|redact-thinking|advanced-tool-use|tool-search-tool|tool-examples|fine-grained-tool-streaming|token-efficient-tools|structured-outputs|effort|prompt-caching-scope)-\d{4}-?\d{2}-?\d{2}$/
 
@@ -22,7 +19,7 @@ export function toBetaHeader(
 ): Readonly<Record<string, string>> {
   const value = sent['anthropic-beta']
   const parts = readPreparedParts(chat)
-  if (parts?.facts['isNative'] !== true || parts.rejected?.has(betaField) === true || value === undefined) return {}
+  if (parts?.facts['isNative'] !== true || value === undefined) return {}
   const own = String(value)
     .slice(0, maxHeaderLength)
     .split(',')

@@ -1,13 +1,9 @@
 /** Models differ in the settings that they accept, and reject others by name. A turn can do without these. */
-import { betaField } from './beta-header.ts'
 import { effortField, thinkingSettingsField } from '../../../exchange/request/anthropic-fields.ts'
 
 /** The words of a rejection beside a name, and the fields of a chat completion that it comes from. */
 const rejections: readonly (readonly [RegExp, readonly string[]])[] = [
   [/`temperature` and `top_p` cannot both be specified/i, ['top_p']],
-  [/\banthropic-beta\b/i, [betaField]],
-  [/\bcontext_management\b/i, ['context_management']],
-  [/(?<![.\w])cache_control: extra inputs/i, ['cache_control']],
   [/\b(?:effort parameter|output_config\.effort|effort)\b/i, [effortField, 'reasoning_effort']],
   [/\bthinking\b/i, [thinkingSettingsField, 'thinking', 'reasoning_effort']],
   [/`?\btemperature\b/i, ['temperature']],
@@ -16,7 +12,7 @@ const rejections: readonly (readonly [RegExp, readonly string[]])[] = [
 ]
 
 const isRejection =
-  /\b(?:not supported|does(?: not|n't) support|unsupported|deprecated|unexpected value|extra inputs are not permitted|cannot both be specified)\b/i
+  /\b(?:not supported|does(?: not|n't) support|unsupported|deprecated|extra inputs are not permitted|cannot both be specified)\b/i
 
 export function findRejectedFields(text: string): readonly string[] | null {
   // The path of a message is no setting: what is wrong there is the member's own text.
@@ -24,8 +20,12 @@ export function findRejectedFields(text: string): readonly string[] | null {
   return rejections.find(([pattern]) => pattern.test(text))?.[1] ?? null
 }
 
-/** Messages of the role `system`, and fields of blocks and tools, which not every server of this API has. */
+/** Messages of the role `system`, fields of blocks and tools, and settings and betas, which not every server of this API has. */
 export function isNativeRejected(text: string): boolean {
-  if (/\bmessages\.\d+\.role\b|\brole\b.{0,40}\bsystem\b/i.test(text)) return true
-  return /\b(?:messages|tools|system)\.\d\S*: extra inputs are not permitted\b/i.test(text)
+  return (
+    /\bmessages\.\d+\.role\b|\brole\b.{0,40}\bsystem\b|\banthropic-beta\b/i.test(text) ||
+    /\b(?:(?:messages|tools|system)\.\d\S{0,200}|context_management\S{0,200}|cache_control): extra inputs are not permitted\b/i.test(
+      text,
+    )
+  )
 }

@@ -6,9 +6,7 @@ const rejections: readonly (readonly [RegExp, readonly string[]])[] = [
   [/\bencrypted content is not supported\b|\breasoning\.encrypted_content\b/i, [encryptedReasoningField]],
   [/\breasoning\.summary\b|\breasoning summar(?:y|ies)\b/i, [summaryField]],
   [/\bcustom\b.{0,40}\btools?\b|\btools?\b.{0,40}\bcustom\b/i, [customToolsField]],
-  [/\bclient_metadata\b/i, ['client_metadata']],
   [/\bparallel_tool_calls\b/i, ['parallel_tool_calls']],
-  [/\breasoning\.context\b/i, ['reasoning_context']],
   [/\breasoning\.effort\b/i, ['reasoning_effort']],
   [/\btext\.verbosity\b/i, ['verbosity']],
   [/\btemperature\b/i, ['temperature']],
@@ -27,8 +25,8 @@ export function findRejectedFields(text: string): readonly string[] | null {
 /** Types of items and tools, and fields of them, which not every server of this API has. */
 export function isNativeRejected(text: string): boolean {
   return (
-    /\bunknown parameter:? ['"`]?(?:input|tools)[.[]\d/i.test(text) ||
-    /\b(?:input|tools)[.[]\d[^ ]*: extra inputs are not permitted\b/i.test(text) ||
+    /\b(?:unknown|unsupported) parameter:? ['"`]?(?:(?:input|tools)[.[]\d|client_metadata|reasoning\.context)/i.test(text) ||
+    /\b(?:(?:input|tools)[.[]\d[^ ]{0,200}|client_metadata|reasoning\.context): extra inputs are not permitted\b/i.test(text) ||
     /\btool_choice\b[^\n]{0,80}\btools\b|\b(?:role|variant)\b[^\n]{0,60}\bdeveloper\b|\bdeveloper\b[^\n]{0,60}\brole\b/i.test(
       text,
     ) ||

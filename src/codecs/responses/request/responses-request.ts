@@ -113,7 +113,6 @@ const encryptedContent = 'reasoning.encrypted_content'
 const omittedSettings: Readonly<Record<string, string>> = {
   [summaryField]: 'summary',
   reasoning_effort: 'effort',
-  reasoning_context: 'context',
   verbosity: 'verbosity',
 }
 

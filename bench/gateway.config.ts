@@ -1,5 +1,5 @@
 /**
- * The shipped configuration with quotas and rate limits that no benchmark reaches, and no other change, as `test/bench/run/config-diff.test.ts`
+ * The shipped configuration with quotas and rate limits that no benchmark reaches, and no other change, as `test/rules/bench/run/config-diff.test.ts`
  * checks. It imports the program that reads it, so that another commit is measured with its own.
  */
 import base from 'svc-gateway/gateway.config.js'

@@ -8,7 +8,7 @@ interface Metric {
   readonly labelNames?: readonly string[]
 }
 
-/** When a metric should alert an operator. `test/docs/metrics.test.ts` requires that each metric exists. */
+/** When a metric should alert an operator. `test/system/docs/metrics.test.ts` requires that each metric exists. */
 export const alerts: Readonly<Record<string, string>> = {
   svc_ledger_mismatches: 'above 0: run `svc-gateway ledger verify`',
   svc_ledger_oldest_pending_settlement_seconds: 'above 60: the ledger accepts no settlements; see the log',

@@ -1,6 +1,6 @@
 /** What happens by itself: credentials that another process revokes, holds of lost turns, plans that end, and a wall clock that is wrong. */
 import t from 'tap'
-import { createReserveOrder } from '../store/contract/store-contract.ts'
+import { createReserveOrder } from '../support/store/contract/store-contract.ts'
 import { describeTurn, oneTarget, openTurns } from './open-turns.ts'
 import type { SentTurn, SimulatedGateway } from './simulated-gateway.ts'
 import { answer } from './simulated-upstream.ts'

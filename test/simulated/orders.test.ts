@@ -1,8 +1,8 @@
 /** Histories of orders on a file that is closed and opened again: each paid one is granted once, and no other. */
 import { join } from 'node:path'
 import t from 'tap'
-import { addAccount, noon, toAccountId } from '../store/contract/store-contract.ts'
-import { createTemporaryFolder, openStoreAt } from '../store/sqlite/support.ts'
+import { addAccount, noon, toAccountId } from '../support/store/contract/store-contract.ts'
+import { createTemporaryFolder, openStoreAt } from '../support/store/sqlite/support.ts'
 import { runOrderHistory } from './order-history.ts'
 
 for (const seed of [1, 2])

@@ -1,8 +1,8 @@
 /** Proxies that Debian has no package of: their programs come from Python packages, installed once into the user's cache folder. */
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { findPython, openEnvironment } from '../../python/environment.ts'
-import type { Python } from '../../python/environment.ts'
+import { findPython, openEnvironment } from '../python/environment.ts'
+import type { Python } from '../python/environment.ts'
 import { skipWithoutProgram } from '../require-program.ts'
 import type { TestScope } from '../test-scope.ts'
 

@@ -1,0 +1,83 @@
+/** `svc-gateway order …`: transfers are confirmed, orders explained and refunded. */
+import { copyFileSync, existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { getTemplateDatabase } from '../../../runner/template-database.ts'
+import { createPlan } from '../../../support/gateway/test-plans.ts'
+import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
+import { createTemporaryFolder } from '../../../support/gateway/test-gateway.ts'
+import { createManualProvider } from '../../../support/payments/payment-provider-stand-in.ts'
+import { createOrderWorld, placeOrder, salePlans } from '../../../support/payments/order-world.ts'
+import { addAccount, toAccountId } from '../../../support/store/contract/store-contract.ts'
+import { openStoreAt } from '../../../support/store/sqlite/support.ts'
+
+const payments = { providers: { manual: { instructions: { en: 'Transfer {amount} with {reference}' } } } }
+
+/** Higher than the default plan of the shipped configuration. */
+const plans = { ...salePlans, pro: { ...salePlans.pro, pools: createPlan('pro', 1_000_000_000).pools } }
+
+/** Orders of a member that wait for transfers. */
+async function createOperator(t: Test, items: readonly string[]) {
+  const folder = createTemporaryFolder(t)
+  const file = join(folder, 'gateway.db')
+  copyFileSync(await getTemplateDatabase(), file)
+  const store = await openStoreAt(t, file)
+  await addAccount(store)
+  const account = await store.accounts.find(toAccountId(1))
+  if (account === undefined) throw new Error('there is no account')
+  const world = createOrderWorld({ store, time: { now: Date.now() }, account, plans, providers: [createManualProvider()] })
+  const orders = []
+  for (const item of items) orders.push(await placeOrder(world, item))
+  await store.close()
+  const run = createOperatorCli(t, folder, { payments })
+  const show = async (...words: string[]) => JSON.parse((await run(...words, '--json')).stdout)
+  return { folder, run, show, orders }
+}
+
+t.test('confirms a transfer, which grants the plan and sends the receipt', async (t) => {
+  const { folder, run, show, orders } = await createOperator(t, ['pro/month'])
+  const number = orders[0]?.number ?? ''
+  t.match(await run('order', 'list'), { code: 0, stdout: new RegExp(`${number} +sent +pro@1 for a month`) })
+  t.match(await run('order', 'explain', number), { stdout: /Waits for the transfer of 30\.00 EUR/ })
+  for (const [words, sentence] of [
+    [['confirm', number, '--received', '30'], /--received must be an amount with its currency/],
+    [['confirm', '2026-999999', '--received', '30EUR'], /There is no order/],
+    [['refund', number, '--reason', 'none'], /is not paid/],
+    [['list', '--state', 'open'], /--state must be one of/],
+  ] as const)
+    t.match(await run('order', ...words), { code: 1, stderr: sentence }, words.join(' '))
+
+  t.match(await run('order', 'confirm', number, '--received', '29.99EUR'), {
+    code: 0,
+    stdout: /paid \(amount\)[^]*30\.00 EUR is due[^]*order refund/,
+  })
+  t.match(await run('doctor'), { stdout: /orders +1 order is paid and not granted/ })
+  const confirmed = await run('order', 'confirm', number, '--received', '30.00 EUR', '--reference', 'statement 12')
+  t.match(confirmed, { code: 0, stdout: /: granted, 30\.00 EUR due, 30\.00 EUR paid/ })
+  t.match(confirmed.stdout, /An email was sent to member1@example\.org/)
+  t.ok(existsSync(join(folder, 'outbox')) && readdirSync(join(folder, 'outbox')).length > 0)
+  t.match(await run('order', 'confirm', number, '--received', '30EUR'), { code: 1, stderr: /is granted already/ })
+  t.match(await show('order', 'show', number), { state: 'granted', steps: { length: 6 }, reference: number })
+  t.match(await run('account', 'show', 'member1@example.org'), { stdout: /pro/ })
+  t.match(await show('ledger', 'verify'), { ok: true })
+})
+
+t.test('refunds of transfers are recorded, and the operator is told to send the money', async (t) => {
+  const { run, show, orders } = await createOperator(t, ['small', 'small'])
+  const [one, other] = orders.map(({ number }) => number)
+  await run('order', 'confirm', one ?? '', '--received', '10EUR')
+  t.match(await run('order', 'refund', one ?? '', '--reason', 'asked', '--amount', '11EUR'), {
+    code: 1,
+    stderr: /At most 10\.00 EUR/,
+  })
+  t.match(await run('order', 'refund', one ?? '', '--reason', 'asked', '--amount', '4USD'), { code: 1, stderr: /paid in EUR/ })
+  t.match(await run('order', 'refund', one ?? '', '--reason', 'asked'), {
+    code: 0,
+    stdout: /send the money to the member yourself/,
+  })
+  t.match(await show('order', 'show', one ?? ''), { state: 'refunded', refunded: 1000 })
+  t.match(await run('order', 'cancel', other ?? ''), { code: 0, stdout: /: cancelled, / })
+  t.match(await run('order', 'cancel', one ?? ''), { code: 1, stderr: /is refunded, so it cannot be cancelled/ })
+  t.match(await show('ledger', 'verify'), { ok: true })
+})

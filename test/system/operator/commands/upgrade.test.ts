@@ -1,0 +1,271 @@
+/** `svc-gateway upgrade`: from the first release with its data, and back; refusals; a version that does not start. */
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import t from 'tap'
+import type { Test } from 'tap'
+import { run } from '../../../../src/operator/main.ts'
+import { migrations } from '../../../../src/store/migrations/migrations.ts'
+import { buildVersion, hasCommit, packRelease } from '../../../support/processes/built-version.ts'
+import { InstalledService } from '../../../support/processes/installed-service.ts'
+import { createTemporaryFolder } from '../../../support/temporary-folder.ts'
+
+if (process.getuid?.() !== 0) {
+  t.plan(0, 'an upgrade runs as root')
+  process.exit(0)
+}
+
+/** The release before `svc-gateway upgrade`. */
+const firstRelease = 'ba486ff'
+
+const folder = createTemporaryFolder(t)
+const built = buildVersion(folder)
+const present = packRelease(folder, built)
+const presentVersion = (JSON.parse(readFileSync(join(built, 'package.json'), 'utf8')) as { version: string }).version
+const addMigration = [
+  'dist/src/store/migrations/migrations.js',
+  // The end of the list, whatever its last entry is.
+  /(?<=export const migrations = \[[^\]]*)(?=,?\s*\];)/,
+  ", { name: '9999-next', up: (db) => db.schema.createTable('novelty').addColumn('a', 'text').execute() }",
+] as const
+const failToListen = [
+  'dist/src/server/record-serving.js',
+  /export async function recordServing/,
+  'export async function recordServing() { process.exit(1) }\nasync function neverCalled',
+] as const
+const patched = packRelease(folder, built, { version: '7.0.1' })
+const broken = packRelease(folder, built, { version: '7.0.2', replacements: [failToListen] })
+const migrating = packRelease(folder, built, { version: '7.1.0', replacements: [addMigration] })
+const brokenMigrating = packRelease(folder, built, { version: '7.1.1', replacements: [addMigration, failToListen] })
+
+/** The present version with an account and turns, as a running service. */
+async function startService(t: Test, settings: Readonly<Record<string, string>> = {}) {
+  const service = new InstalledService(t, settings)
+  service.install(presentVersion, present)
+  t.ok(service.control('start'), 'the service starts')
+  const key = service.readKey()
+  for (const _ of [1, 2]) t.equal((await service.chat(key)).status, 200)
+  return { service, key }
+}
+
+interface DatabaseContent {
+  readonly layout: readonly unknown[]
+  readonly turns: number
+}
+
+function readDatabase({ dataDir }: InstalledService): DatabaseContent {
+  const db = new Database(join(dataDir, 'gateway.db'), { readonly: true })
+  try {
+    const layout = db.prepare('select name from migration order by name').pluck().all()
+    return { layout, turns: db.prepare("select count(*) from turn where state = 'settled'").pluck().get() as number }
+  } finally {
+    db.close()
+  }
+}
+
+const layout = migrations.map(({ name }) => name).toSorted()
+
+t.test('from the first release with its data, and back', async (t) => {
+  if (!hasCommit(firstRelease)) return t.plan(0, `this checkout has no history back to ${firstRelease}`)
+  const service = new InstalledService(t)
+  service.install('0.1.0', packRelease(folder, buildVersion(folder, firstRelease)))
+  service.install(presentVersion, present)
+  t.equal(service.current, '0.1.0')
+  t.ok(service.control('start'))
+  const key = service.readKey()
+  t.equal((await service.chat(key)).status, 200)
+  t.equal((await service.chat(key)).status, 200)
+  const before = readDatabase(service)
+  t.same(before, { layout: ['0001-initial'], turns: 2 })
+
+  const upgraded = await service.operate(presentVersion, ['upgrade', '--to', presentVersion, '--json'])
+  t.equal(upgraded.code, 0, upgraded.stderr)
+  t.match(JSON.parse(upgraded.stdout), { ok: true, from: '0.1.0', to: presentVersion })
+  t.equal(service.current, presentVersion)
+  t.same(readDatabase(service), { layout, turns: 2 })
+  t.equal((await service.chat(key)).status, 200, 'the key of before works')
+  const { uid } = statSync(service.dataDir)
+  for (const name of ['gateway.db', 'before-migration/gateway.db', 'has-served'])
+    t.equal(statSync(join(service.dataDir, name)).uid, uid, `${name} belongs to the user of the service`)
+  t.notOk(existsSync(join(service.dataDir, 'upgrade-rehearsal')))
+
+  const refused = await service.operate('current', ['upgrade', '--back'])
+  t.equal(refused.code, 1)
+  t.match(refused.stdout, /changed the layout.*Lost would be.*: 1 turn, 0 accounts and 0 boost packs,.*Nothing was changed/)
+  t.equal((await service.chat(key)).status, 200, 'and it still runs')
+  const shown = await service.operate('current', ['store', 'show'])
+  t.match(shown.stdout, /before-migration.* with 0001-initial\. Recorded since: 2 turns, 0 accounts, 0 boost packs/)
+
+  const back = await service.operate('current', ['upgrade', '--back', '--lose-them'])
+  t.equal(back.code, 0, back.stderr)
+  t.match(back.stdout, '0.1.0 runs again. Lost: 2 turns, 0 accounts and 0 boost packs.')
+  t.equal(service.current, '0.1.0')
+  t.same(readDatabase(service), before)
+  t.equal((await service.chat(key)).status, 200)
+  const verified = await service.operate('0.1.0', ['ledger', 'verify'])
+  t.equal(verified.code, 0, verified.stdout)
+  const again = await service.operate(presentVersion, ['upgrade', '--back'])
+  t.match(again, { code: 1, stderr: /There is no version to go back to/ })
+})
+
+t.test('where the layout is unchanged, the way back loses nothing', async (t) => {
+  const { service, key } = await startService(t)
+  const upgraded = await service.operate('current', ['upgrade', '--to', patched])
+  t.equal(upgraded.code, 0, upgraded.stderr)
+  t.match(upgraded.stdout, '7.0.1 runs. The way back: svc-gateway upgrade --back')
+  t.same([service.current, readDatabase(service)], ['7.0.1', { layout, turns: 2 }])
+  t.equal((await service.chat(key)).status, 200)
+  t.match(await service.operate('current', ['upgrade', '--to', '7.0.1']), { code: 0, stdout: /is the version that runs/ })
+  t.match(await service.operate('current', ['upgrade', '--to', present]), {
+    code: 1,
+    stderr: /is older than 7\.0\.1.*upgrade --back/,
+  })
+  t.match(await service.operate('current', ['upgrade', '--back']), { code: 0, stdout: /runs again\. Nothing was lost/ })
+  t.same([service.current, readDatabase(service)], [presentVersion, { layout, turns: 3 }])
+  t.equal((await service.chat(key)).status, 200)
+})
+
+t.test('a version that never accepts a request is taken back, with all data', async (t) => {
+  const { service, key } = await startService(t)
+  for (const [version, tarball] of [
+    ['7.0.2', broken],
+    ['7.1.1', brokenMigrating],
+  ] as const) {
+    const upgraded = await service.operate('current', ['upgrade', '--to', tarball, '--ignore-doctor'])
+    t.equal(upgraded.code, 1)
+    t.match(upgraded.stderr, `${version} did not become ready`)
+    t.match(upgraded.stdout, `${presentVersion} runs again, with all its data: ${version} had sold nothing`)
+    t.same([service.current, readDatabase(service)], [presentVersion, { layout, turns: 2 }])
+    t.equal((await fetch(`${service.origin}/readyz`)).status, 200)
+    t.notOk(existsSync(join(service.root, 'unfinished')))
+  }
+  t.equal((await service.chat(key)).status, 200)
+})
+
+t.test('a version that has accepted requests is not taken back by itself', async (t) => {
+  const { service, key } = await startService(t)
+  t.equal((await service.operate('current', ['upgrade', '--to', migrating, '--ignore-doctor'])).code, 0)
+  t.equal((await service.chat(key)).status, 200)
+  // As svc-gateway-upgrade-back.service runs it; its conditions would not even start it.
+  const outcome = await service.operate('current', ['upgrade', '--back', '--unless-served'])
+  t.match(outcome, { code: 1, stdout: /7\.1\.0 has accepted requests and may have sold turns, so nothing was taken back/ })
+  t.same([service.current, readDatabase(service).turns], ['7.1.0', 3])
+})
+
+t.test('refuses before anything is unpacked', async (t) => {
+  const { service } = await startService(t)
+  const before = service.list()
+  const upgrade = (...words: string[]) => service.operate('current', ['upgrade', ...words])
+  const release = createTemporaryFolder(t)
+  const place = (name: string, bytes: Uint8Array | string): string => {
+    writeFileSync(join(release, name), bytes)
+    return join(release, name)
+  }
+  const changed = place('svc-gateway-7.0.1.tgz', Buffer.concat([readFileSync(patched), Buffer.from('changed')]))
+  const sums = join(dirname(patched), 'SHA256SUMS')
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [['--to', changed], /There is no SHA256SUMS beside/],
+    [['--to', changed, '--sha256', '0'.repeat(64)], /has the SHA-256 [\da-f]{64}, and not 0{64}\. Nothing was unpacked/],
+    [['--to', join(release, 'missing.tgz')], /There is no file .*missing\.tgz/],
+    [['--to', '7.5.0'], /7\.5\.0 is not installed, and no address of releases is known/],
+    [['--to', '7.5.0', '--releases', 'http://example.com'], /no https address/],
+    [['--to', '0.1.0'], /0\.1\.0 is older than/],
+    [['--to', patched, '--back'], /Name what to do/],
+    [[], /Name what to do/],
+    [['--back'], /There is no version to go back to/],
+  ]
+  for (const [words, message] of cases) t.match(await upgrade(...words), { code: 1, stderr: message }, words.join(' '))
+  place('SHA256SUMS', readFileSync(sums))
+  t.match(await upgrade('--to', changed), { code: 1, stderr: /Nothing was unpacked/ })
+  place('SHA256SUMS', '')
+  t.match(await upgrade('--to', changed), { code: 1, stderr: /has no line for svc-gateway-7\.0\.1\.tgz/ })
+  t.same(service.list(), before)
+  t.match(await run(['upgrade', '--to', patched]), { code: 1, stderr: /was not installed by deploy\/install\.sh/ })
+})
+
+t.test('refuses what the doctor of the new version finds, unless told otherwise; downloads by version', async (t) => {
+  const { service } = await startService(t, { SITE_URL: 'http://models.example.com' })
+  const refused = await service.operate('current', ['upgrade', '--to', patched])
+  t.match(refused, {
+    code: 1,
+    stderr: /doctor found faults\. Nothing was changed.*--ignore-doctor\.\n {2}address: http:\/\/models\.example\.com/,
+  })
+  t.equal(service.current, presentVersion)
+  t.equal((await fetch(`${service.origin}/readyz`)).status, 200)
+  t.notOk(existsSync(join(service.dataDir, 'upgrade-rehearsal')))
+
+  rmSync(join(service.root, '7.0.1'), { recursive: true })
+  const server = createServer((request, response) => {
+    const [, file] = /^\/download\/v7\.0\.1\/(svc-gateway-7\.0\.1\.tgz|SHA256SUMS)$/.exec(request.url ?? '') ?? []
+    if (file === undefined) response.writeHead(404).end()
+    else response.end(readFileSync(join(dirname(patched), file)))
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  const releases = `http://127.0.0.1:${(server.address() as AddressInfo).port}/download`
+  const upgrade = (version: string) =>
+    service.operate('current', ['upgrade', '--to', version, '--ignore-doctor'], { RELEASES_URL: releases })
+  t.match(await upgrade('7.0.9'), { code: 1, stderr: /SHA256SUMS answers HTTP 404/ })
+  const upgraded = await upgrade('7.0.1')
+  t.equal(upgraded.code, 0, upgraded.stderr)
+  t.match(upgraded.stderr, /The doctor found:\n {2}address:/)
+  t.equal(service.current, '7.0.1')
+})
+
+/** Each run of the tests kills at other steps; ALL_STEPS=1 kills at each. */
+function chooseSteps(steps: readonly string[], count: number): readonly number[] {
+  const all = steps.map((_, index) => index + 1)
+  if (process.env['ALL_STEPS'] === '1') return all
+  return Array.from({ length: count }, () => all[Math.floor(Math.random() * all.length)] ?? 1)
+}
+
+t.test(
+  'an upgrade that is killed at a random step leaves a service that starts, and is completed when it is run again',
+  async (t) => {
+    const { service, key } = await startService(t)
+    const words = ['upgrade', '--to', migrating, '--ignore-doctor']
+    const steps = await service.operateKilled('current', words, 0)
+    t.same([service.current, readDatabase(service).turns], ['7.1.0', 2])
+    t.match((await service.operate('current', ['upgrade', '--back', '--lose-them'])).stdout, 'runs again')
+    rmSync(join(service.root, '7.1.0'), { recursive: true })
+    let turns = 2
+    for (const step of chooseSteps(steps, 2)) {
+      const title = `killed before step ${step}: ${steps[step - 1]}`
+      await service.operateKilled('current', words, step)
+      t.ok(service.control('start'), title)
+      t.equal((await service.chat(key)).status, 200, title)
+      turns += 1
+      t.equal(readDatabase(service).turns, turns, title)
+      const again = await service.operate('current', words)
+      t.equal(again.code, 0, `${title}, run again: ${again.stderr}`)
+      t.same([service.current, readDatabase(service)], ['7.1.0', { layout: [...layout, '9999-next'], turns }], title)
+      t.equal((await service.operate('current', ['upgrade', '--back', '--lose-them'])).code, 0, title)
+      turns = readDatabase(service).turns
+      rmSync(join(service.root, '7.1.0'), { recursive: true })
+    }
+  },
+)
+
+t.test('where the new version does not start and the upgrade was killed, the service goes back with all data', async (t) => {
+  const { service, key } = await startService(t)
+  const words = ['upgrade', '--to', brokenMigrating, '--ignore-doctor']
+  const steps = await service.operateKilled('current', words, 0)
+  t.equal(service.current, presentVersion)
+  const switched = steps.findIndex((step) => step.startsWith('renameSync') && step.endsWith('/current'))
+  t.ok(switched > 0)
+  let turns = 2
+  for (const chosen of chooseSteps(steps.slice(switched), 2)) {
+    const step = switched + chosen
+    const title = `killed before step ${step}: ${steps[step - 1]}`
+    await service.operateKilled('current', words, step)
+    if (!service.control('restart')) {
+      const back = await service.goBackUnlessServed()
+      t.equal(back?.code, 0, `${title}: ${back?.stderr}`)
+    }
+    t.equal((await service.chat(key)).status, 200, title)
+    turns += 1
+    t.same([service.current, readDatabase(service)], [presentVersion, { layout, turns }], title)
+  }
+})

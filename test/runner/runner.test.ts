@@ -15,7 +15,7 @@ function runTogether(t: Test, files: Readonly<Record<string, string>>, tests = O
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   const path = folder.slice(root.length + 1)
   const list = JSON.stringify(tests.map((name) => `${path}/${name}`))
-  writeFileSync(join(folder, 'all.ts'), `import { runFiles } from './run-files.ts'\nawait runFiles(${list})`)
+  writeFileSync(join(folder, 'all.ts'), `import { runFiles } from '../../test/runner/run-files.ts'\nawait runFiles(${list})`)
   const preload = `--import=${join(root, 'test/runner/preload.js')}`
   const { stdout, status } = spawnSync(process.execPath, [preload, join(folder, 'all.ts')], {
     encoding: 'utf8',

@@ -21,7 +21,7 @@ interface Look {
 // The helpers load tap, which would end this program after 30 seconds.
 t.setTimeout(3_600_000)
 
-const folder = fileURLToPath(new URL('../../gallery/', import.meta.url))
+const folder = fileURLToPath(new URL('../../../gallery/', import.meta.url))
 const widths = [360, 768, 1280, 1920]
 const looks = widths.flatMap((width) =>
   (['light', 'dark'] as const).flatMap((colorScheme) =>

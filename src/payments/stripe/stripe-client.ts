@@ -61,10 +61,10 @@ interface StripeFailure {
   readonly param?: unknown
 }
 
-/** Stripe's code of a failure; undefined where it is none of Stripe's. */
-export function getStripeCode(error: unknown): string | undefined {
+/** What Stripe says of a failure: its code, and the parameter that it refuses. */
+export function getStripeFailure(error: unknown): Pick<StripeFailure, 'code' | 'param'> {
   const { cause } = Object(error) as { readonly cause?: StripeFailure }
-  return typeof cause?.code === 'string' ? cause.code : undefined
+  return cause ?? {}
 }
 
 function toProviderError(error: unknown): PaymentProviderError {

@@ -13,7 +13,7 @@ import type {
   RefundFacts,
 } from '../../domain/billing/payment-provider.ts'
 import { toStripeAmount } from './stripe-amounts.ts'
-import { StripeClient } from './stripe-client.ts'
+import { StripeClient, getStripeFailure } from './stripe-client.ts'
 import { neededEvents, orderKey, readStripeNotification, signStripeTest } from './stripe-notifications.ts'
 import { queryInvoice, querySession } from './stripe-payment-facts.ts'
 import { StripeSubscriptions } from './stripe-subscriptions.ts'
@@ -57,10 +57,20 @@ export class StripeProvider implements PaymentProvider {
 
   async create(checkout: Checkout): Promise<OpenedCheckout> {
     const parameters = this.#toParameters(checkout)
-    const { id, url } = await this.#client.call((stripe) =>
-      stripe.checkout.sessions.create(parameters, { idempotencyKey: `${checkout.order}-checkout` }),
-    )
-    return { reference: id, url, instructions: null }
+    const open = async (given: Stripe.Checkout.SessionCreateParams, key: string): Promise<OpenedCheckout> => {
+      const { id, url } = await this.#client.call((stripe) =>
+        stripe.checkout.sessions.create(given, { idempotencyKey: `${checkout.order}-${key}` }),
+      )
+      return { reference: id, url, instructions: null }
+    }
+    try {
+      return await open(parameters, 'checkout')
+    } catch (error) {
+      const { customer_email: email, ...others } = parameters
+      if (email === undefined || getStripeFailure(error).param !== 'customer_email') throw error
+      // An address that is good here and not there: Stripe asks for another one.
+      return open(others, 'checkout-without-email')
+    }
   }
 
   #toParameters(checkout: Checkout): Stripe.Checkout.SessionCreateParams {

@@ -11,7 +11,7 @@ import type {
   ProviderSubscriptions,
 } from '../../domain/billing/payment-provider.ts'
 import { fromStripeAmount, toStripeAmount } from './stripe-amounts.ts'
-import { getStripeCode } from './stripe-client.ts'
+import { getStripeFailure } from './stripe-client.ts'
 import type { StripeClient } from './stripe-client.ts'
 import { getId, getInvoicePayment } from './stripe-payment-facts.ts'
 
@@ -154,7 +154,7 @@ export class StripeSubscriptions implements ProviderSubscriptions {
     try {
       await this.#client.call((stripe) => stripe.products.create({ id, name: title }))
     } catch (error) {
-      if (getStripeCode(error) !== 'resource_already_exists') throw error
+      if (getStripeFailure(error).code !== 'resource_already_exists') throw error
     }
     this.#knownProducts.add(id)
     return id

@@ -44,6 +44,20 @@ t.test('a repeated creation is the same session, also after a lost answer', asyn
   })
 })
 
+t.test('an address that Stripe does not take is left out, and the session is still one', async (t) => {
+  const { provider, server, account } = await openStripe(t)
+  server.fault = ({ parameters }) =>
+    parameters['customer_email'] === undefined
+      ? undefined
+      : {
+          status: 400,
+          body: '{"error":{"type":"invalid_request_error","code":"email_invalid","param":"customer_email","message":"Invalid email address"}}',
+        }
+  const opened = await provider.create(createCheckout())
+  t.same(await provider.create(createCheckout()), opened)
+  t.equal(account.list('checkout.session').length, 1)
+})
+
 t.test('each state of a session is a state of the payment', async (t) => {
   const { provider, account, clock } = await openStripe(t)
   const paid = (await provider.create(createCheckout())).reference

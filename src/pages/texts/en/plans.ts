@@ -56,7 +56,7 @@ export const plans = {
   packDays: 'Good for {count} days',
   packNoEnd: 'They have no end',
   rulesSold:
-    'A purchase of your own plan moves its end. A higher plan begins at once, and unused whole days of the lower one are taken off its price. A lower plan begins when the higher one ends. Your day, week and month do not begin anew: who needs more now takes a higher plan or a pack.',
+    'A purchase of your own plan moves its end. A higher plan begins at once, and unused whole days of the lower one are taken off its price. A lower plan begins when the higher one ends. Your day, week and month do not begin anew: to have more now, take a higher plan or a pack.',
   buying: 'How buying, renewals and refunds work',
   codeToo: 'Redeem a code',
   countTitle: 'How much a message is',

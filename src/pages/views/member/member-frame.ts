@@ -44,7 +44,12 @@ function renderFrame({ t, path, services }: PageContext, content: Html): Html {
   return html`<div class="shell member">
     <nav class="rail" aria-label="${rail.title}">
       ${links.map(([href, label]) =>
-        href === path ? html`<a href="${href}" aria-current="page">${label}</a>` : html`<a href="${href}">${label}</a>`,
+        href === path
+          ? html`<a href="${href}" aria-current="page">${label}</a>`
+          : // The page of one order belongs to the list.
+            html`<a href="${href}" ${path.startsWith(`${href}/`) && href !== '/account' && html`aria-current="true"`}
+              >${label}</a
+            >`,
       )}
     </nav>
     <div class="dashboard">${content}</div>

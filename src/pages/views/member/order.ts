@@ -78,7 +78,7 @@ function renderStanding(context: MemberContext, order: Order, explanation: Order
     }
     <div class="order-actions">
       ${isPayable && html`<a class="button" href="${order.url}">${interpolate(texts.pay, { amount })}</a>`}
-      ${isOpen(order) && new PageForm(context, 'check').render({ content: html`<button class="button quiet">${texts.check}</button>` })}
+      ${isOpen(order) && !(isByHand && order.state === 'sent') && new PageForm(context, 'check').render({ content: html`<button class="button quiet">${texts.check}</button>` })}
       ${(order.state === 'created' || order.state === 'sent') && renderCancel(context)}
       ${isPaid(order) && html`<a class="button quiet" href="${prefix}${order.id}/receipt">${texts.receipt}</a>`}
       ${order.state === 'granted' && html`<a class="button quiet" href="/account">${texts.toUsage}</a>`}

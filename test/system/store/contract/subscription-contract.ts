@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { createCalendar } from '../../../../src/domain/billing/period.ts'
 import type { Plan } from '../../../../src/domain/billing/plan.ts'
 import { isRunning } from '../../../../src/domain/billing/subscription.ts'
+import type { Subscription } from '../../../../src/domain/billing/subscription.ts'
 import { resolvePlan } from '../../../../src/domain/billing/terms.ts'
 import { SubscriptionService } from '../../../../src/domain/services/subscription-service.ts'
 import { createPlan } from '../../../support/gateway/test-plans.ts'
@@ -54,6 +55,60 @@ export function testSubscriptionContract(t: Test, open: (t: Test, nodes: number)
     if (node === undefined) throw new Error('there is no node')
     return node
   }
+
+  test('lists what was bought and is near its end, is to change, failed or has ended, by page', async (t, { subscriptions }) => {
+    const terms = await subscriptions.ensureTerms(firstPlans.pro, noon)
+    const next = await subscriptions.ensureTerms(createPlan('pro', 11), noon)
+    const put = async (number: number, change: Partial<Subscription>): Promise<void> => {
+      const subscription: Subscription = {
+        id: `sub_${String(number).padStart(26, '0')}`,
+        account: one,
+        terms,
+        source: 'order',
+        order: null,
+        renewal: 'provider',
+        nextTerms: null,
+        state: 'active',
+        span: null,
+        startsAt: noon - day,
+        endsAt: noon + 30 * day,
+        createdAt: noon,
+        endedAt: null,
+        ...change,
+      }
+      await subscriptions.change(one, () => ({
+        plan: 'pro',
+        planUntil: null,
+        terms: null,
+        basePlan: null,
+        changed: [subscription],
+      }))
+    }
+    const ended = { state: 'ended', endsAt: noon - day, endedAt: noon - day } as const
+    // One that runs is ended before the next one begins, because an account has one.
+    const list = async (after = ''): Promise<readonly number[]> => {
+      const page = { endsBefore: noon + 7 * day, endedSince: noon - 2 * day, after, limit: 10 }
+      return (await subscriptions.listPurchased(page)).map(({ id }) => Number(id.slice(4)))
+    }
+    const cases: readonly (readonly [Partial<Subscription>, boolean])[] = [
+      [{}, false],
+      [{ endsAt: noon + 6 * day }, true],
+      [{ endsAt: noon + 6 * day, source: 'code' }, false],
+      [{ nextTerms: next.id }, true],
+      [{ state: 'past_due' }, true],
+      [{ state: 'waiting', endsAt: null, span: '1mo', startsAt: null }, false],
+    ]
+    for (const [index, [change, isListed]] of cases.entries()) {
+      await put(index + 1, change)
+      t.equal((await list()).includes(index + 1), isListed, JSON.stringify(change))
+      await put(index + 1, { ...change, ...ended, endedAt: noon - 3 * day })
+      t.same(await list(), [], 'ended long ago')
+    }
+    await put(7, ended)
+    await put(8, ended)
+    t.same(await list(), [7, 8])
+    t.same(await list(`sub_${'7'.padStart(26, '0')}`), [8])
+  })
 
   test('numbers the versions of a plan, and makes one only where the plan differs from the newest', async (t, {
     subscriptions,

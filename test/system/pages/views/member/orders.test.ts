@@ -108,7 +108,11 @@ t.test('a transfer leads to the order’s page, which tells how to pay', async (
   t.equal(answer.status, 303)
   const place = answer.headers.get('location') ?? ''
   t.match(place, /^\/account\/orders\/ord_\w{26}$/)
-  t.match((await get(place)).body, /The operator confirms it[^]*How to pay[^]*Example &lt;GmbH&gt;\nReference: 2026-000001/)
+  t.notMatch((await get(place)).body, 'Check now', 'the payment service knows of no transfer')
+  t.match(
+    (await get(place)).body,
+    /href="\/account\/orders" aria-current="true"[^]*The operator confirms it[^]*How to pay[^]*Example &lt;GmbH&gt;\nReference: 2026-000001/,
+  )
 })
 
 t.test('a refusal stands in words, and nothing is ordered', async (t) => {

@@ -261,7 +261,7 @@ function draftEnd({ name, site }: SenderIdentity, { plan, planId, next }: EmailO
     zh: {
       subject: `${name}：${plan} 已结束`,
       blocks: [
-        text(`你的套餐 ${plan} 已结束，当前套餐为 ${next}。点数包、密钥和设置保持不变，也不会扣款。`),
+        text(`你的套餐 ${plan} 已结束，当前套餐为 ${next}。加油包、密钥和设置保持不变，也不会扣款。`),
         link(`再次购买 ${plan}`, url),
       ],
     },

@@ -87,7 +87,7 @@ function readChoice(args: ParsedValues, options: ParsedValues, { data = [] }: Of
     if (pack !== undefined && packs.includes(pack)) return { pack, ...shared }
     const list = packs.map(sanitizeLine).join(', ')
     throw createUsageFailure(
-      { en: `Name one of these packs: ${list || 'none is sold'}.`, zh: `请选择点数包：${list || '没有出售'}。` },
+      { en: `Name one of these packs: ${list || 'none is sold'}.`, zh: `请选择加油包：${list || '没有出售'}。` },
       seeList,
     )
   }
@@ -102,7 +102,7 @@ function readChoice(args: ParsedValues, options: ParsedValues, { data = [] }: Of
   throw createUsageFailure(
     {
       en: `Name one of these plans: ${list || 'none is sold'}; or pack and its name.`,
-      zh: `请选择套餐：${list || '没有出售'}；或 pack 及其名称。`,
+      zh: `请选择套餐：${list || '没有出售'}；或 pack 及加油包的名称。`,
     },
     seeList,
   )

@@ -187,18 +187,18 @@ const redeem: Command = {
 
 const buy: Command = {
   name: 'buy',
-  summary: { en: 'buy a plan or a pack of credits', zh: '购买套餐或点数包' },
+  summary: { en: 'buy a plan or a pack', zh: '购买套餐或加油包' },
   description: {
     en: 'Shows what the purchase does and costs, and prints the address where it is paid. Open it in a browser on any device; nothing is charged before you pay there. The command then waits until what you bought is in your account.',
-    zh: '显示购买的内容和价格，并给出付款地址。可在任意设备的浏览器中打开；在那里付款之前不会扣款。命令会一直等到购买的内容到账。',
+    zh: '显示购买的内容和价格，并给出付款地址。可在任意设备的浏览器中打开；在那里付款之前不会扣款。命令会一直等到购买的内容加入账户。',
   },
   examples: [
     { line: 'svc buy pro --yearly', text: { en: 'a plan for a year', zh: '购买一年的套餐' } },
-    { line: 'svc buy pack small', text: { en: 'a pack of credits', zh: '购买点数包' } },
+    { line: 'svc buy pack small', text: { en: 'a pack', zh: '购买加油包' } },
   ],
   arguments: [
-    { name: 'item', summary: { en: 'a plan of svc plans, or the word pack', zh: 'svc plans 中的套餐，或 pack' } },
-    { name: 'pack', optional: true, summary: { en: 'the pack, after the word pack', zh: '点数包（用在 pack 之后）' } },
+    { name: 'item', summary: { en: 'a plan of svc plans, or the word pack', zh: 'svc plans 中的套餐；购买加油包时为 pack' } },
+    { name: 'pack', optional: true, summary: { en: 'the pack, after the word pack', zh: '加油包（用在 pack 之后）' } },
   ],
   options: [
     { name: 'yearly', kind: 'flag', summary: { en: 'pay by the year', zh: '按年付款' } },

@@ -52,7 +52,7 @@ function drawPacks(context: Context, packs: NonNullable<Catalog['packs']>): read
   if (packs.length === 0) return []
   const { localize } = context
   const table = drawTable(context, packs, [
-    { heading: localize({ en: 'PACK', zh: '点数包' }), cell: ({ id }) => sanitizeLine(id ?? '') },
+    { heading: localize({ en: 'PACK', zh: '加油包' }), cell: ({ id }) => sanitizeLine(id ?? '') },
     {
       heading: localize({ en: 'PRICE', zh: '价格' }),
       cell: ({ prices = [] }) => prices.map((price) => formatAmount(price)).join(', '),

@@ -185,7 +185,7 @@ function describeBoost({ kind, pool, credits }: AvailableBoost): LocalizedText {
 
 function describeKeptPacks(url: string | null): LocalizedText[] {
   if (url === null) return []
-  return [{ en: `You keep your bought packs; to use them: ${url} .`, zh: `你选择保留购买的点数包，如需使用：${url} 。` }]
+  return [{ en: `You keep your bought packs; to use them: ${url} .`, zh: `你选择保留购买的加油包，如需使用：${url} 。` }]
 }
 
 /** A blank follows each address, because many programs take a full stop for a part of it. */
@@ -198,7 +198,7 @@ function describePurchase(purchase: Purchase | undefined): LocalizedText[] {
   return [
     {
       en: `A pack adds ${purchase.credits} credits of ${models.en}: ${url} .`,
-      zh: `点数包可增加 ${purchase.credits} 点${models.zh}额度：${url} 。`,
+      zh: `加油包可增加 ${purchase.credits} 点${models.zh}额度：${url} 。`,
     },
   ]
 }

@@ -261,7 +261,7 @@ function createRenewalError(): GatewayError {
   return new GatewayError('temporarily_unavailable', {
     message: {
       en: 'The payment provider could not end your renewal just now, so your account was not deleted. Try again in an hour; the operator has been told.',
-      zh: '支付服务商暂时无法终止您的续订，因此账户未被删除。请一小时后再试；运营者已收到通知。',
+      zh: '支付服务暂时无法取消你的续费，因此账户未被注销。请一小时后再试；管理员已收到通知。',
     },
   })
 }

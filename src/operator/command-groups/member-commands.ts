@@ -46,7 +46,7 @@ export const boostCommands: OperatorGroup = {
   commands: [
     defineCommand({
       name: 'grant',
-      summary: { en: 'give an account a pack of credits', zh: '向账户发放一个点数包' },
+      summary: { en: 'give an account a pack of credits', zh: '向账户发放一个加油包' },
       examples: [{ line: 'svc-gateway boost grant --account ann@example.com --pool fast --credits 5000 --expires 30d' }],
       options: [
         { ...accountOption, required: true },

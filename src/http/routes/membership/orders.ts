@@ -46,7 +46,7 @@ export function mountOrderRoutes(serve: ServeEndpoint, services: Services): void
   const toRequest = (body: BodyOf<typeof quoteOrderEndpoint>, language: Language, requestId = 'quote-only'): OrderRequest => {
     const { plan, pack, interval = 'month', provider } = body
     if ((plan === undefined) === (pack === undefined))
-      throw invalidRequest({ en: "name either 'plan' or 'pack'.", zh: '请在 plan 与 pack 中选择一个。' }, 'plan')
+      throw invalidRequest({ en: "name either 'plan' or 'pack'.", zh: '请在套餐 plan 与加油包 pack 中选择一个。' }, 'plan')
     const item = pack === undefined ? ({ kind: 'plan', plan: plan ?? '', interval } as const) : ({ kind: 'pack', pack } as const)
     const currency = body.currency?.toUpperCase() ?? findFirstCurrency(services.config, item) ?? ''
     return { requestId, item, currency, language, ...(provider === undefined ? {} : { provider }) }

@@ -105,7 +105,7 @@ export const orders = {
   provider: 'Paid with',
   paid: 'Paid',
   refunded: 'Refunded',
-  credit: 'Credit for unused days',
+  credit: 'Unused days',
   story: 'What happened',
   receipt: 'Receipt',
   toUsage: 'See your usage',

@@ -51,7 +51,7 @@ export const plans = {
   addsRpm: '{count} more requests a minute',
   addsConcurrency: '{count} more at the same time',
   addsModels: '{count} more models',
-  packsTitle: 'Credit packs',
+  packsTitle: 'Packs',
   packsLead: 'Credits besides your plan: they are used when your plan is used up, those that expire first before the others.',
   packDays: 'Good for {count} days',
   packNoEnd: 'They have no end',

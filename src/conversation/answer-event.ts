@@ -36,7 +36,7 @@ export function isOutput({ kind }: AnswerEvent): boolean {
   return kind !== 'start' && kind !== 'stop-sequence' && kind !== 'finish' && kind !== 'usage'
 }
 
-export interface NativeCitation {
+interface NativeCitation {
   readonly api: 'messages' | 'responses'
   readonly value: Fields
 }

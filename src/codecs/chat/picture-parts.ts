@@ -1,7 +1,7 @@
 /** Pictures in a chat completion, in each vendor's form. */
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import { toText } from '../shared/to-text.ts'
+import { toText } from '../shared/read-json.ts'
 
 /** A `data:` URL or an address; null for a part that is no picture. The later pieces of a picture in a stream are neither. */
 export function toPictureUrl(part: Readonly<Record<string, unknown>>): string | null {

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
-import { toText } from '../shared/to-text.ts'
+import { toText } from '../shared/read-json.ts'
 import { readCallSignatures } from './call-signatures.ts'
 import { toPictureUrl } from './picture-parts.ts'
 

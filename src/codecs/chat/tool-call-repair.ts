@@ -7,7 +7,7 @@ import { isRecord } from '../../exchange/request/chat-request.ts'
 import { maxCallPieces, maxCalls, AnswerTooLargeError, TooManyCallsError } from '../answer-bounds.ts'
 import type { CallIds } from '../shared/call-ids.ts'
 import { JsonEndFinder } from './json-end-finder.ts'
-import { toText } from '../shared/to-text.ts'
+import { toText } from '../shared/read-json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -1,39 +1,40 @@
 /** Parts of a message's content as parts of the API. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { toText } from '../shared/read-json.ts'
 import { invalidRequest } from '../../errors.ts'
-import { isFields, readString } from './read-json.ts'
-import type { Fields } from './read-json.ts'
 
 /** The parts of a content; a string is one part. @throws GatewayError `invalid_request` for a part that the API has no place for */
-export function toContentParts(content: unknown, path: string): Fields[] {
+export function toContentParts(content: unknown, path: string): JsonObject[] {
   if (typeof content === 'string') return content === '' ? [] : [{ text: content }]
   if (!Array.isArray(content)) return []
   return (content as unknown[]).flatMap((part, i) => {
-    const sent = isFields(part) ? toContentPart(part, `${path}.content[${i}]`) : null
+    const sent = isRecord(part) ? toContentPart(part, `${path}.content[${i}]`) : null
     return sent === null ? [] : [sent]
   })
 }
 
 /** Null for a part without content. */
-function toContentPart(part: Fields, path: string): Fields | null {
+function toContentPart(part: JsonObject, path: string): JsonObject | null {
   const { type } = part
   switch (type) {
     case 'text':
     case 'refusal': {
-      const text = readString(part[type])
+      const text = toText(part[type])
       return text === '' ? null : { text }
     }
     case 'image_url':
     case 'video_url': {
       const media = part[type]
-      return toMediaPart(isFields(media) ? media['url'] : media, path)
+      return toMediaPart(isRecord(media) ? media['url'] : media, path)
     }
     case 'input_audio': {
-      const { data, format } = isFields(part['input_audio']) ? part['input_audio'] : {}
+      const { data, format } = isRecord(part['input_audio']) ? part['input_audio'] : {}
       if (typeof data !== 'string') throw invalidPart(path)
-      return { inlineData: { mimeType: `audio/${readString(format) || 'wav'}`, data } }
+      return { inlineData: { mimeType: `audio/${toText(format) || 'wav'}`, data } }
     }
     case 'file': {
-      const { file_data: data } = isFields(part['file']) ? part['file'] : {}
+      const { file_data: data } = isRecord(part['file']) ? part['file'] : {}
       return toMediaPart(data, path)
     }
     default:
@@ -42,7 +43,7 @@ function toContentPart(part: Fields, path: string): Fields | null {
 }
 
 /** Contents as they are, or an address that the upstream fetches. */
-function toMediaPart(url: unknown, path: string): Fields {
+function toMediaPart(url: unknown, path: string): JsonObject {
   if (typeof url !== 'string') throw invalidPart(path)
   if (/^https?:\/\//.test(url)) return { fileData: { ...toMimeType(url), fileUri: url } }
   if (!dataUrlHead.test(url.slice(0, maxHeadLength))) throw invalidPart(path)
@@ -72,7 +73,7 @@ const mimeTypes: Readonly<Record<string, string>> = {
 }
 
 /** The type by the ending of the path; the upstream finds out others. */
-function toMimeType(url: string): Fields {
+function toMimeType(url: string): JsonObject {
   const ending = /\.(\w{3,4})(?:[?#]|$)/.exec(url.slice(-maxEndingLength))?.[1]?.toLowerCase() ?? ''
   return Object.hasOwn(mimeTypes, ending) ? { mimeType: mimeTypes[ending] } : {}
 }

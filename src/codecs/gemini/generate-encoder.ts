@@ -19,7 +19,7 @@ import type { ToolCall } from '../shared/tool-call-list.ts'
 import { toErrorBody } from './failures.ts'
 import { toGroundingMetadata } from './grounding-metadata.ts'
 import { toThoughtSignature } from './thought-containers.ts'
-import { toUsageMetadata } from './write-usage.ts'
+import { toUsageMetadata } from './usage-metadata.ts'
 
 /** What the answer needs of the request. */
 export interface GeminiState {

@@ -1,16 +1,16 @@
 /** Translates a chat completion request to a request of `generateContent`. Fields are described in `docs/upstreams.md`. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { readPreparedParts } from '../../exchange/request/prepared-parts.ts'
 import type { PreparedParts } from '../../exchange/request/prepared-parts.ts'
 import { thinkingConfigField } from '../../exchange/request/gemini-fields.ts'
 import { readRawJson } from '../../exchange/request/raw-json.ts'
 import { toGenerationConfig, toSafetySettings } from './generation-config.ts'
-import { isFields } from './read-json.ts'
-import type { Fields } from './read-json.ts'
 import { toToolConfig, toTools } from './request-tools.ts'
 import { toContents } from './to-contents.ts'
 
 /** @throws GatewayError `invalid_request` for a part or a tool that the API has no place for */
-export function prepareGenerateParts({ messages, tools }: Fields): Pick<PreparedParts, 'fields' | 'facts'> {
+export function prepareGenerateParts({ messages, tools }: JsonObject): Pick<PreparedParts, 'fields' | 'facts'> {
   const { systemInstruction, contents } = toContents(Array.isArray(messages) ? messages : [])
   return {
     fields: { ...(systemInstruction === null ? {} : { systemInstruction }), contents, ...toTools(tools) },
@@ -19,8 +19,8 @@ export function prepareGenerateParts({ messages, tools }: Fields): Pick<Prepared
 }
 
 /** The body; the address has the model and whether to stream. @throws GatewayError like `prepareGenerateParts` */
-export function toGenerateRequest(chat: Fields): Record<string, unknown> {
-  const fields: Fields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, readRawJson(value)]))
+export function toGenerateRequest(chat: JsonObject): Record<string, unknown> {
+  const fields: JsonObject = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, readRawJson(value)]))
   const parts: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareGenerateParts(fields)
   if (parts.facts['isNative'] === true) return toNativeGenerate(fields, parts)
   // Without tools there is nothing to choose from.
@@ -35,11 +35,11 @@ export function toGenerateRequest(chat: Fields): Record<string, unknown> {
 
 /** A request that came in this API, with what the gateway sets and without what the target rejects. */
 function toNativeGenerate(
-  { max_completion_tokens: cap, max_tokens: earlier }: Fields,
+  { max_completion_tokens: cap, max_tokens: earlier }: JsonObject,
   { fields, rejected = new Set() }: Omit<PreparedParts, 'dropped'>,
 ): Record<string, unknown> {
   const config = readRawJson(fields['generationConfig'])
-  const left = Object.entries(isFields(config) ? config : {}).filter(([name]) => !rejected.has(chatNames[name] ?? name))
+  const left = Object.entries(isRecord(config) ? config : {}).filter(([name]) => !rejected.has(chatNames[name] ?? name))
   return { ...fields, generationConfig: { ...Object.fromEntries(left), maxOutputTokens: cap ?? earlier } }
 }
 
@@ -51,7 +51,7 @@ const chatNames: Readonly<Partial<Record<string, string>>> = {
   thinkingConfig: thinkingConfigField,
 }
 
-export function toGeneratePath({ model, stream }: Fields): string {
+export function toGeneratePath({ model, stream }: JsonObject): string {
   const name = String(model).replace(/^models\//, '')
   return `/models/${encodeURIComponent(name)}:${stream === true ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
 }

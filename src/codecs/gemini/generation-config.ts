@@ -1,7 +1,7 @@
 /** The settings of a request. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { geminiSettingsField, thinkingConfigField } from '../../exchange/request/gemini-fields.ts'
-import { isFields } from './read-json.ts'
-import type { Fields } from './read-json.ts'
 
 /** Settings with one counterpart, by their names in a chat completion. */
 const plainSettings: Readonly<Record<string, string>> = {
@@ -13,13 +13,13 @@ const plainSettings: Readonly<Record<string, string>> = {
   seed: 'seed',
 }
 
-export function toGenerationConfig(fields: Fields): Fields {
+export function toGenerationConfig(fields: JsonObject): JsonObject {
   const { [geminiSettingsField]: settings, modalities, image_config: image } = fields
   const cap = fields['max_completion_tokens'] ?? fields['max_tokens']
   const plain = Object.entries(plainSettings).filter(([name]) => typeof fields[name] === 'number')
   const thinking = toThinkingConfig(fields, typeof cap === 'number' ? cap : Number.POSITIVE_INFINITY)
   const stop = toStopSequences(fields['stop'])
-  const own = isFields(settings) && isFields(settings['generationConfig']) ? settings['generationConfig'] : {}
+  const own = isRecord(settings) && isRecord(settings['generationConfig']) ? settings['generationConfig'] : {}
   return {
     ...own,
     ...(typeof cap === 'number' ? { maxOutputTokens: cap } : {}),
@@ -28,13 +28,13 @@ export function toGenerationConfig(fields: Fields): Fields {
     ...toOutputFormat(fields['response_format']),
     ...(thinking === null ? {} : { thinkingConfig: thinking }),
     ...(Array.isArray(modalities) ? { responseModalities: modalities.map((kind) => String(kind).toUpperCase()) } : {}),
-    ...(isFields(image) ? { imageConfig: toImageConfig(image) } : {}),
+    ...(isRecord(image) ? { imageConfig: toImageConfig(image) } : {}),
   }
 }
 
 /** `safetySettings` of a client of the same API. */
-export function toSafetySettings({ [geminiSettingsField]: settings }: Fields): Fields {
-  return isFields(settings) && Array.isArray(settings['safetySettings']) ? { safetySettings: settings['safetySettings'] } : {}
+export function toSafetySettings({ [geminiSettingsField]: settings }: JsonObject): JsonObject {
+  return isRecord(settings) && Array.isArray(settings['safetySettings']) ? { safetySettings: settings['safetySettings'] } : {}
 }
 
 function toStopSequences(stop: unknown): readonly string[] {
@@ -42,14 +42,14 @@ function toStopSequences(stop: unknown): readonly string[] {
   return all.filter((text): text is string => typeof text === 'string' && text !== '')
 }
 
-function toOutputFormat(format: unknown): Fields {
-  if (!isFields(format) || (format['type'] !== 'json_schema' && format['type'] !== 'json_object')) return {}
-  const schema = isFields(format['json_schema']) ? format['json_schema']['schema'] : undefined
-  return { responseMimeType: 'application/json', ...(isFields(schema) ? { responseJsonSchema: schema } : {}) }
+function toOutputFormat(format: unknown): JsonObject {
+  if (!isRecord(format) || (format['type'] !== 'json_schema' && format['type'] !== 'json_object')) return {}
+  const schema = isRecord(format['json_schema']) ? format['json_schema']['schema'] : undefined
+  return { responseMimeType: 'application/json', ...(isRecord(schema) ? { responseJsonSchema: schema } : {}) }
 }
 
 /** OpenRouter's names. */
-function toImageConfig({ aspect_ratio: aspectRatio, image_size: imageSize }: Fields): Fields {
+function toImageConfig({ aspect_ratio: aspectRatio, image_size: imageSize }: JsonObject): JsonObject {
   return {
     ...(typeof aspectRatio === 'string' ? { aspectRatio } : {}),
     ...(typeof imageSize === 'string' ? { imageSize } : {}),
@@ -71,9 +71,9 @@ const efforts: Readonly<Record<string, { readonly budget: number; readonly level
 const modelWithLevels = /\bgemini-(?:[3-9]|\d\d)/
 
 /** A budget must fit below the cap, which includes thoughts. */
-function toThinkingConfig(fields: Fields, maxTokens: number): Fields | null {
+function toThinkingConfig(fields: JsonObject, maxTokens: number): JsonObject | null {
   const { [thinkingConfigField]: own, reasoning_effort: name, model } = fields
-  if (isFields(own)) return own
+  if (isRecord(own)) return own
   const effort = typeof name === 'string' && Object.hasOwn(efforts, name) ? efforts[name] : undefined
   if (effort === undefined) return null
   if (typeof model === 'string' && modelWithLevels.test(model))

@@ -1,8 +1,9 @@
 /** The searches of an answer, and where its text names their sources and those of the upstream. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toText } from '../shared/read-json.ts'
 import type { SearchSource } from '../../conversation/answer-event.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { findCitations } from '../shared/find-citations.ts'
-import { isFields, readString } from './read-json.ts'
 
 interface Grounding {
   readonly sources: readonly SearchSource[]
@@ -26,9 +27,9 @@ export function toGroundingMetadata(text: string, { sources, queries, citations 
 
 function readUrlCitation(annotation: JsonObject) {
   const inner = annotation['url_citation']
-  const { url, title, start_index: start, end_index: end } = isFields(inner) ? inner : annotation
-  const address = readString(url)
-  return { url: address, title: readString(title) || address, start: readIndex(start), end: readIndex(end) }
+  const { url, title, start_index: start, end_index: end } = isRecord(inner) ? inner : annotation
+  const address = toText(url)
+  return { url: address, title: toText(title) || address, start: readIndex(start), end: readIndex(end) }
 }
 
 function readIndex(value: unknown): number {

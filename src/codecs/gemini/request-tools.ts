@@ -1,28 +1,29 @@
 /** Tools and the choice of a tool. */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { readObjects, toText } from '../shared/read-json.ts'
 import { invalidRequest } from '../../errors.ts'
-import { isFields, readObjects, readString } from './read-json.ts'
-import type { Fields } from './read-json.ts'
 
 /** None without tools. @throws GatewayError `invalid_request` for a tool that is no function */
-export function toTools(tools: unknown): { readonly tools?: readonly Fields[] } {
+export function toTools(tools: unknown): { readonly tools?: readonly JsonObject[] } {
   return Array.isArray(tools) && tools.length > 0 ? { tools: [{ functionDeclarations: tools.map(toDeclaration) }] } : {}
 }
 
 /** Null for the default of the API. */
-export function toToolConfig(choice: unknown): Fields | null {
+export function toToolConfig(choice: unknown): JsonObject | null {
   const config = toCallingConfig(choice)
   return config === null ? null : { functionCallingConfig: config }
 }
 
-function toCallingConfig(choice: unknown): Fields | null {
+function toCallingConfig(choice: unknown): JsonObject | null {
   if (choice === 'none') return { mode: 'NONE' }
   if (choice === 'required') return { mode: 'ANY' }
   if (choice === 'auto') return { mode: 'AUTO' }
-  if (!isFields(choice)) return null
+  if (!isRecord(choice)) return null
   const { function: called, allowed_tools: allowed } = choice
-  if (isFields(called)) return { mode: 'ANY', allowedFunctionNames: [called['name']] }
-  if (!isFields(allowed)) return null
-  const names = readObjects(allowed['tools']).flatMap(({ function: each }) => (isFields(each) ? readString(each['name']) : []))
+  if (isRecord(called)) return { mode: 'ANY', allowedFunctionNames: [called['name']] }
+  if (!isRecord(allowed)) return null
+  const names = readObjects(allowed['tools']).flatMap(({ function: each }) => (isRecord(each) ? toText(each['name']) : []))
   // `VALIDATED` leaves the choice to the model, as `AUTO` does, which has no list of names.
   return {
     mode: allowed['mode'] === 'required' ? 'ANY' : 'VALIDATED',
@@ -30,9 +31,9 @@ function toCallingConfig(choice: unknown): Fields | null {
   }
 }
 
-function toDeclaration(tool: unknown, i: number): Fields {
-  const called = isFields(tool) ? tool['function'] : undefined
-  if (!isFields(called)) {
+function toDeclaration(tool: unknown, i: number): JsonObject {
+  const called = isRecord(tool) ? tool['function'] : undefined
+  if (!isRecord(called)) {
     const param = `tools[${i}]`
     throw invalidRequest(
       {
@@ -44,7 +45,7 @@ function toDeclaration(tool: unknown, i: number): Fields {
   }
   const { name, description, parameters } = called
   const hasParameters =
-    isFields(parameters) && (!isFields(parameters['properties']) || Object.keys(parameters['properties']).length > 0)
+    isRecord(parameters) && (!isRecord(parameters['properties']) || Object.keys(parameters['properties']).length > 0)
   return {
     name,
     ...(typeof description === 'string' && description !== '' ? { description } : {}),
@@ -54,6 +55,6 @@ function toDeclaration(tool: unknown, i: number): Fields {
 }
 
 /** The schema must be one of an object. */
-function toSchema(parameters: Fields): Fields {
+function toSchema(parameters: JsonObject): JsonObject {
   return parameters['type'] === undefined ? { type: 'object', ...parameters } : parameters
 }

@@ -2,20 +2,21 @@
  * Translates the messages of a chat completion to the turns of the API. It accepts less: roles alternate and begin with the user, results of
  * tools follow their calls directly and completely, and a system prompt stands beside the turns.
  */
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { readObjects, toText } from '../shared/read-json.ts'
 import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
 import { toContentParts } from './content-parts.ts'
-import { isFields, readObjects, readString } from './read-json.ts'
-import type { Fields } from './read-json.ts'
 import { readSignature, readSignatures, unknownSignature } from './thought-signatures.ts'
 
 interface Turn {
   readonly role: 'user' | 'model'
-  readonly parts: Fields[]
+  readonly parts: JsonObject[]
 }
 
 interface Contents {
-  readonly systemInstruction: { readonly parts: readonly Fields[] } | null
+  readonly systemInstruction: { readonly parts: readonly JsonObject[] } | null
   readonly contents: readonly Turn[]
 }
 
@@ -25,17 +26,17 @@ const placeholders = { start: 'Continue.', result: '(no output)' } as const
 /** @throws GatewayError `invalid_request` for a part that the API has no place for */
 export function toContents(messages: readonly unknown[]): Contents {
   const builder = new ContentsBuilder()
-  for (const [i, message] of messages.entries()) if (isFields(message)) builder.add(message, `messages[${i}]`)
+  for (const [i, message] of messages.entries()) if (isRecord(message)) builder.add(message, `messages[${i}]`)
   return builder.finish()
 }
 
 class ContentsBuilder {
-  readonly #system: Fields[] = []
+  readonly #system: JsonObject[] = []
   readonly #turns: Turn[] = []
   /** Names of the last turn's calls that have no result yet, by their ids. */
   readonly #openCalls = new Map<string, string>()
 
-  add(message: Fields, path: string): void {
+  add(message: JsonObject, path: string): void {
     const { role, content } = message
     if (role === 'system' || role === 'developer') this.#addSystem(toContentParts(content, path))
     else if (role === 'assistant') this.#addAssistant(message, path)
@@ -50,18 +51,18 @@ class ContentsBuilder {
   }
 
   /** Later ones become part of the user's turn, because only the first ones can stand beside the turns. */
-  #addSystem(parts: readonly Fields[]): void {
+  #addSystem(parts: readonly JsonObject[]): void {
     const texts = parts.filter(({ text }) => typeof text === 'string')
     if (this.#turns.length === 0) this.#system.push(...texts)
-    else this.#addUser(texts.map(({ text }) => ({ text: `<system>\n${readString(text)}\n</system>` })))
+    else this.#addUser(texts.map(({ text }) => ({ text: `<system>\n${toText(text)}\n</system>` })))
   }
 
-  #addUser(parts: readonly Fields[]): void {
+  #addUser(parts: readonly JsonObject[]): void {
     this.#closeCalls()
     this.#append('user', parts)
   }
 
-  #addAssistant(message: Fields, path: string): void {
+  #addAssistant(message: JsonObject, path: string): void {
     this.#closeCalls()
     const { content, refusal, tool_calls: calls } = message
     const signatures = readSignatures(message)
@@ -69,8 +70,8 @@ class ContentsBuilder {
     const parts = signatures.text === '' ? texts : signLast(texts, signatures.text)
     for (const [i, call] of readObjects(calls).entries()) {
       const { function: called } = call
-      if (!isFields(called)) continue
-      const [id, name] = [readString(call['id']), readString(called['name'])]
+      if (!isRecord(called)) continue
+      const [id, name] = [toText(call['id']), toText(called['name'])]
       const signature = readSignature(call) || signatures.byCall.get(id) || (i === 0 ? unknownSignature : '')
       parts.push({
         functionCall: { ...(id === '' ? {} : { id }), name, args: toArguments(called['arguments']) },
@@ -82,8 +83,8 @@ class ContentsBuilder {
   }
 
   /** A result of no open call is a text of the user, because the history may have been shortened. */
-  #addResult(message: Fields, path: string): void {
-    const id = readString(message['tool_call_id'])
+  #addResult(message: JsonObject, path: string): void {
+    const id = toText(message['tool_call_id'])
     const parts = toContentParts(message['content'], path)
     const texts = parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
     const media = parts.filter(({ text }) => typeof text !== 'string')
@@ -104,7 +105,7 @@ class ContentsBuilder {
     this.#openCalls.clear()
   }
 
-  #append(role: Turn['role'], parts: readonly Fields[]): void {
+  #append(role: Turn['role'], parts: readonly JsonObject[]): void {
     if (parts.length === 0) return
     const last = this.#turns.at(-1)
     if (last?.role === role) for (const part of parts) last.parts.push(part)
@@ -113,24 +114,24 @@ class ContentsBuilder {
 }
 
 /** A signature of the text stands on its last part, or alone where the text was empty. */
-function signLast(parts: readonly Fields[], thoughtSignature: string): Fields[] {
+function signLast(parts: readonly JsonObject[], thoughtSignature: string): JsonObject[] {
   const last = parts.at(-1)
   return last === undefined ? [{ text: '', thoughtSignature }] : [...parts.slice(0, -1), { ...last, thoughtSignature }]
 }
 
-function toFunctionResponse(id: string, name: string, response: Fields): Fields {
+function toFunctionResponse(id: string, name: string, response: JsonObject): JsonObject {
   return { functionResponse: { ...(id === '' ? {} : { id }), name, response } }
 }
 
 /** A result that is a JSON object is sent as one, and a text under the name that the API gives it. */
-function toResponse(text: string, { isError }: { readonly isError: boolean }): Fields {
+function toResponse(text: string, { isError }: { readonly isError: boolean }): JsonObject {
   if (isError) return { error: text }
   const value = text.startsWith('{') ? tryParseJson(text) : undefined
-  return isFields(value) ? value : { output: text }
+  return isRecord(value) ? value : { output: text }
 }
 
-function toArguments(text: unknown): Fields {
+function toArguments(text: unknown): JsonObject {
   if (typeof text !== 'string' || text.trim() === '') return {}
   const value = tryParseJson(text)
-  return isFields(value) ? value : { invalid_arguments: text }
+  return isRecord(value) ? value : { invalid_arguments: text }
 }

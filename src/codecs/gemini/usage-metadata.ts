@@ -1,22 +1,28 @@
-/** Usage of one answer. Thoughts are beside the candidates, and results of the upstream's own tools beside the prompt. */
+/** Usage of one answer, in both directions. Thoughts are beside the candidates, and results of the upstream's own tools beside the prompt. */
 import type { AnswerUsage } from '../../conversation/answer-event.ts'
-import { isFields } from './read-json.ts'
+import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toCount } from '../shared/read-json.ts'
+import { readChatUsage, toChatUsage } from '../shared/token-counts.ts'
 
 /** As a chat completion reports it. Null without a report. */
-export function toChatUsage(metadata: unknown): AnswerUsage | null {
-  if (!isFields(metadata) || typeof metadata['promptTokenCount'] !== 'number') return null
-  const prompt = readCount(metadata['promptTokenCount']) + readCount(metadata['toolUsePromptTokenCount'])
-  const thoughts = readCount(metadata['thoughtsTokenCount'])
-  const completion = readCount(metadata['candidatesTokenCount']) + thoughts
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: readCount(metadata['cachedContentTokenCount']) },
-    completion_tokens_details: { reasoning_tokens: thoughts },
-  }
+export function readUsageMetadata(metadata: unknown): AnswerUsage | null {
+  if (!isRecord(metadata) || typeof metadata['promptTokenCount'] !== 'number') return null
+  const reasoning = toCount(metadata['thoughtsTokenCount'])
+  return toChatUsage({
+    input: toCount(metadata['promptTokenCount']) + toCount(metadata['toolUsePromptTokenCount']),
+    cached: toCount(metadata['cachedContentTokenCount']),
+    output: toCount(metadata['candidatesTokenCount']) + reasoning,
+    reasoning,
+  })
 }
 
-function readCount(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0
+export function toUsageMetadata(usage: unknown, inputEstimate: number): Readonly<Record<string, number>> {
+  const { input, cached, output, reasoning } = readChatUsage(usage, inputEstimate)
+  return {
+    promptTokenCount: input,
+    candidatesTokenCount: output - reasoning,
+    ...(reasoning === 0 ? {} : { thoughtsTokenCount: reasoning }),
+    ...(cached === 0 ? {} : { cachedContentTokenCount: cached }),
+    totalTokenCount: input + output,
+  }
 }

@@ -2,7 +2,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
-import { toText } from '../shared/to-text.ts'
+import { toText } from '../shared/read-json.ts'
 
 export function toCitationEvents(citation: unknown): readonly AnswerEvent[] {
   if (!isRecord(citation)) return []

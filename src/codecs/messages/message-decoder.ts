@@ -6,7 +6,7 @@ import { AnswerTooLargeError, maxEventLength } from '../answer-bounds.ts'
 import type { AnswerDecoder, DecodedEvent } from '../answer-decoder.ts'
 import { CallIds } from '../shared/call-ids.ts'
 import { parseFinishReason } from '../chat/finish-reason.ts'
-import { toText } from '../shared/to-text.ts'
+import { toText } from '../shared/read-json.ts'
 import { MessageUsage } from './message-usage.ts'
 import { toCitationEvents } from './message-citations.ts'
 

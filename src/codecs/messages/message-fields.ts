@@ -2,6 +2,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { parseJson } from '../../system/parse-json.ts'
+import { readChatUsage } from '../shared/token-counts.ts'
 
 export function toMessageId(requestId: string): string {
   return `msg_${requestId}`
@@ -42,29 +43,16 @@ export const emptyUsageFields = { cache_creation: null, inference_geo: null, ser
 export const caller = { type: 'direct' } as const
 
 /** Tokens that were read from the cache, or written to it, are not part of `input_tokens` here. */
-export function toUsage(usage: unknown, inputEstimate: number): Readonly<Record<string, unknown>> {
-  const {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    prompt_tokens_details,
-    completion_tokens_details,
-  } = isRecord(usage) ? usage : {}
-  const cached = isRecord(prompt_tokens_details) ? toCount(prompt_tokens_details['cached_tokens']) : 0
-  const created = isRecord(prompt_tokens_details) ? toCount(prompt_tokens_details['cache_creation_tokens']) : 0
-  const thinking = isRecord(completion_tokens_details) ? toCount(completion_tokens_details['reasoning_tokens']) : 0
-  const input = typeof prompt === 'number' ? toCount(prompt) : inputEstimate
+export function toUsage(usage: unknown, inputEstimate: number): JsonObject {
+  const { input, cached, written, output, reasoning } = readChatUsage(usage, inputEstimate)
   return {
-    input_tokens: Math.max(0, input - cached - created),
-    output_tokens: toCount(completion),
-    cache_creation_input_tokens: Math.min(created, Math.max(0, input - cached)),
-    cache_read_input_tokens: Math.min(cached, input),
-    output_tokens_details: { thinking_tokens: thinking },
+    input_tokens: input - cached - written,
+    output_tokens: output,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: cached,
+    output_tokens_details: { thinking_tokens: reasoning },
     server_tool_use: null,
   }
-}
-
-function toCount(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0
 }
 
 /** The input of a call. Arguments that are no JSON object are passed as text, so that the client reports them to the model. */

@@ -1,6 +1,7 @@
 /** Usage of one answer. The prompt is reported in three parts, and reports arrive in two events. */
 import type { AnswerUsage } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toChatUsage } from '../shared/token-counts.ts'
 
 const countFields = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens'] as const
 
@@ -21,14 +22,8 @@ export class MessageUsage {
     if (input === undefined || output === undefined) return null
     const read = this.#counts.get('cache_read_input_tokens') ?? 0
     const created = this.#counts.get('cache_creation_input_tokens') ?? 0
-    const prompt = input + read + created
-    return {
-      prompt_tokens: prompt,
-      completion_tokens: output,
-      total_tokens: prompt + output,
-      prompt_tokens_details: { cached_tokens: read, cache_creation_tokens: created },
-      completion_tokens_details: { reasoning_tokens: this.#counts.get('thinking_tokens') ?? 0 },
-    }
+    const reasoning = this.#counts.get('thinking_tokens') ?? 0
+    return toChatUsage({ input: input + read + created, cached: read, written: created, output, reasoning })
   }
 
   #set(field: string, value: unknown): void {

@@ -78,9 +78,19 @@ export abstract class OutputItem {
 
   protected abstract toJson(status: ItemStatus): JsonObject
   protected abstract toEmptyJson(): JsonObject
-  protected abstract writeStart(events: EventWriter): string
-  protected abstract writeDeltas(events: EventWriter): string
-  protected abstract writeEnd(events: EventWriter): string
+
+  /** An item may have no events between its beginning and its end. */
+  protected writeStart(_events: EventWriter): string {
+    return ''
+  }
+
+  protected writeDeltas(_events: EventWriter): string {
+    return ''
+  }
+
+  protected writeEnd(_events: EventWriter): string {
+    return ''
+  }
 }
 
 /** A search that the service runs. */
@@ -115,18 +125,14 @@ export class WebSearchItem extends OutputItem {
     return { id: this.place.id, type: 'web_search_call', status: 'in_progress', action }
   }
 
-  protected writeStart(events: EventWriter): string {
+  protected override writeStart(events: EventWriter): string {
     return (
       events.write('response.web_search_call.in_progress', this.location) +
       events.write('response.web_search_call.searching', this.location)
     )
   }
 
-  protected writeDeltas(): string {
-    return ''
-  }
-
-  protected writeEnd(events: EventWriter): string {
+  protected override writeEnd(events: EventWriter): string {
     return events.write('response.web_search_call.completed', this.location)
   }
 }
@@ -149,15 +155,11 @@ export class PictureItem extends OutputItem {
     return { id: this.place.id, type: 'image_generation_call', status: 'in_progress', result: null }
   }
 
-  protected writeStart(events: EventWriter): string {
+  protected override writeStart(events: EventWriter): string {
     return events.write('response.image_generation_call.in_progress', this.location)
   }
 
-  protected writeDeltas(): string {
-    return ''
-  }
-
-  protected writeEnd(events: EventWriter): string {
+  protected override writeEnd(events: EventWriter): string {
     return events.write('response.image_generation_call.completed', this.location)
   }
 }
@@ -195,12 +197,12 @@ export class MessageItem extends OutputItem {
     return { id: this.place.id, type: 'message', role: 'assistant', status: 'in_progress', content: [], ...this.#phase }
   }
 
-  protected writeStart(events: EventWriter): string {
+  protected override writeStart(events: EventWriter): string {
     const part = { type: 'output_text', text: '', annotations: [], logprobs: [] }
     return events.write('response.content_part.added', { ...this.location, content_index: 0, part })
   }
 
-  protected writeDeltas(events: EventWriter): string {
+  protected override writeDeltas(events: EventWriter): string {
     let text = this.writeDelta(events, 'response.output_text.delta', this.#unsent, { content_index: 0, logprobs: [] })
     this.#unsent = ''
     for (; this.#sentAnnotations < this.#annotations.length; this.#sentAnnotations++)
@@ -213,7 +215,7 @@ export class MessageItem extends OutputItem {
     return text
   }
 
-  protected writeEnd(events: EventWriter): string {
+  protected override writeEnd(events: EventWriter): string {
     const at = { ...this.location, content_index: 0 }
     return (
       events.write('response.output_text.done', { ...at, text: this.#text, logprobs: [] }) +
@@ -289,15 +291,11 @@ export class FunctionCallItem extends CallItem {
     return this.toCallJson('function_call', 'in_progress', { arguments: '' })
   }
 
-  protected writeStart(): string {
-    return ''
-  }
-
-  protected writeDeltas(events: EventWriter): string {
+  protected override writeDeltas(events: EventWriter): string {
     return this.writeDelta(events, 'response.function_call_arguments.delta', this.takeArguments())
   }
 
-  protected writeEnd(events: EventWriter): string {
+  protected override writeEnd(events: EventWriter): string {
     const { arguments: args } = this.call
     return events.write('response.function_call_arguments.done', { ...this.location, name: this.tool.name, arguments: args })
   }
@@ -327,18 +325,14 @@ export class CustomCallItem extends CallItem {
     return this.toCallJson('custom_tool_call', 'in_progress', { input: '' })
   }
 
-  protected writeStart(): string {
-    return ''
-  }
-
-  protected writeDeltas(events: EventWriter): string {
+  protected override writeDeltas(events: EventWriter): string {
     this.#read()
     const delta = this.#unsent
     this.#unsent = ''
     return this.writeDelta(events, 'response.custom_tool_call_input.delta', delta)
   }
 
-  protected writeEnd(events: EventWriter): string {
+  protected override writeEnd(events: EventWriter): string {
     this.#unsent += this.#readEnd()
     const rest = this.writeDeltas(events)
     return rest + events.write('response.custom_tool_call_input.done', { ...this.location, input: this.#reader.input })
@@ -363,17 +357,5 @@ export class ToolSearchItem extends CallItem {
   protected toEmptyJson(): JsonObject {
     const { id } = this.place
     return { id, type: 'tool_search_call', call_id: this.call.id, execution: 'client', arguments: {}, status: 'in_progress' }
-  }
-
-  protected writeStart(): string {
-    return ''
-  }
-
-  protected writeDeltas(): string {
-    return ''
-  }
-
-  protected writeEnd(): string {
-    return ''
   }
 }

@@ -48,19 +48,19 @@ export class ReasoningItem extends OutputItem {
     return { id: this.place.id, type: 'reasoning', summary: [], status: 'in_progress' }
   }
 
-  protected writeStart(events: EventWriter): string {
+  protected override writeStart(events: EventWriter): string {
     if (this.#text === '') return ''
     const part = { type: 'summary_text', text: '' }
     return events.write('response.reasoning_summary_part.added', { ...this.location, summary_index: 0, part })
   }
 
-  protected writeDeltas(events: EventWriter): string {
+  protected override writeDeltas(events: EventWriter): string {
     const delta = this.#unsent
     this.#unsent = ''
     return this.writeDelta(events, 'response.reasoning_summary_text.delta', delta, { summary_index: 0 })
   }
 
-  protected writeEnd(events: EventWriter): string {
+  protected override writeEnd(events: EventWriter): string {
     if (this.#text === '') return ''
     const at = { ...this.location, summary_index: 0 }
     const text = this.#text

@@ -6,7 +6,7 @@ import { AnswerTooLargeError } from '../answer-bounds.ts'
 import type { AnswerDecoder, DecodedEvent } from '../answer-decoder.ts'
 import { CallIds } from '../shared/call-ids.ts'
 import { toFunctionName } from '../shared/tool-names.ts'
-import { toText } from '../shared/to-text.ts'
+import { toText } from '../shared/read-json.ts'
 import {
   joinLogprobs,
   joinSummary,
@@ -19,7 +19,7 @@ import {
   toPictureEvents,
   toStreamError,
 } from './read-items.ts'
-import { toChatUsage } from './response-usage.ts'
+import { readResponseUsage } from './response-usage.ts'
 
 /** Calls, messages, reasoning and hosted calls of one answer. */
 const maxItems = 4_096
@@ -235,7 +235,7 @@ export class ResponseDecoder implements AnswerDecoder {
     if (this.#items.size === 0 && Array.isArray(output))
       for (const [index, item] of (output as unknown[]).entries()) events.push(...this.#endItem(index, item))
     events.push({ kind: 'finish', reason: toFinishReason(response, { hasCalls: this.#calls > 0 }) })
-    const usage = toChatUsage(response['usage'])
+    const usage = readResponseUsage(response['usage'])
     return usage === null ? events : [...events, { kind: 'usage', usage }]
   }
 }

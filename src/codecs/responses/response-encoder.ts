@@ -20,7 +20,8 @@ import { toStreamError } from './failures.ts'
 import { CustomCallItem, FunctionCallItem, MessageItem, PictureItem, ToolSearchItem, WebSearchItem } from './output-items.ts'
 import type { ItemPlace, ItemStatus, OutputItem } from './output-items.ts'
 import { ReasoningItem } from './reasoning-item.ts'
-import { createResponse, toResponseUsage } from './response-object.ts'
+import { createResponse } from './response-object.ts'
+import { toResponseUsage } from './response-usage.ts'
 import { CalledToolFinder } from '../shared/tool-names.ts'
 import type { ToolMap } from '../shared/tool-names.ts'
 
@@ -80,7 +81,7 @@ export class ResponsesEncoder implements AnswerEncoder {
     let text = ''
     for (const event of answered) {
       if (event.kind === 'usage') {
-        this.#usage = toResponseUsage(event.usage) ?? this.#usage
+        this.#usage = toResponseUsage(event.usage)
         this.#charge = event.charge
       } else if (event.kind === 'search') text += this.#pushSearch(event.step)
       // Some servers send empty pieces after the end.

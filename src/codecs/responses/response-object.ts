@@ -1,6 +1,5 @@
 /** The response object: every field that the schema requires, in whole answers and in the events of the answer's life. */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
 
 /** The request's fields that a response repeats. */
 export type EchoedFields = Readonly<Partial<Record<EchoedField, unknown>>>
@@ -94,26 +93,4 @@ export function createResponse(
     ...progress,
   })
   return `${own.slice(0, -1)},${echoed}}`
-}
-
-/** The usage of a chat completion. All three counts are needed: Codex repeats a turn whose usage lacks one. */
-export function toResponseUsage(usage: unknown): JsonObject | null {
-  if (!isRecord(usage)) return null
-  const input = toCount(usage['prompt_tokens'])
-  const output = toCount(usage['completion_tokens'])
-  return {
-    input_tokens: input,
-    input_tokens_details: { cached_tokens: readDetail(usage['prompt_tokens_details'], 'cached_tokens') },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: readDetail(usage['completion_tokens_details'], 'reasoning_tokens') },
-    total_tokens: input + output,
-  }
-}
-
-function readDetail(details: unknown, name: string): number {
-  return isRecord(details) ? toCount(details[name]) : 0
-}
-
-function toCount(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0
 }

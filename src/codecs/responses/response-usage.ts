@@ -1,30 +1,29 @@
-/** Usage of one answer. */
+/** Usage of one answer, in both directions. */
+import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { AnswerUsage } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toCount, toFields } from '../shared/read-json.ts'
+import { readChatUsage, toChatUsage } from '../shared/token-counts.ts'
 
 /** As a chat completion reports it. Null without a report. */
-export function toChatUsage(usage: unknown): AnswerUsage | null {
+export function readResponseUsage(usage: unknown): AnswerUsage | null {
   if (!isRecord(usage)) return null
   const { input_tokens: input, output_tokens: output } = usage
   if (typeof input !== 'number' || typeof output !== 'number') return null
-  const { cached_tokens: cached, cache_write_tokens: written } = readDetails(usage['input_tokens_details'])
-  const { reasoning_tokens: reasoning } = readDetails(usage['output_tokens_details'])
+  const { cached_tokens: cached, cache_write_tokens: write } = toFields(usage['input_tokens_details'])
+  const { reasoning_tokens: reasoning } = toFields(usage['output_tokens_details'])
+  const written = write === undefined ? undefined : toCount(write)
+  return toChatUsage({ input, cached: toCount(cached), written, output, reasoning: toCount(reasoning) })
+}
+
+/** All three counts are needed: Codex repeats a turn whose usage lacks one. */
+export function toResponseUsage(usage: AnswerUsage): JsonObject {
+  const { input, cached, output, reasoning } = readChatUsage(usage)
   return {
-    prompt_tokens: input,
-    completion_tokens: output,
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: input + output,
-    prompt_tokens_details: {
-      cached_tokens: toCount(cached),
-      ...(written === undefined ? {} : { cache_creation_tokens: toCount(written) }),
-    },
-    completion_tokens_details: { reasoning_tokens: toCount(reasoning) },
   }
-}
-
-function readDetails(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {}
-}
-
-function toCount(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0
 }

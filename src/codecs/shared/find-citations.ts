@@ -1,7 +1,7 @@
 /** Finds what an answer takes from the sources of its searches: marks as in `[2]` and `[1, 3]`, and addresses of sources. */
 import type { SearchSource } from '../../conversation/answer-event.ts'
 
-export interface FoundCitation {
+interface FoundCitation {
   readonly source: SearchSource
   /** Place of the mark or address in the text, in UTF-16 units. */
   readonly start: number

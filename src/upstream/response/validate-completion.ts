@@ -32,7 +32,7 @@ export function parseObject(text: string, upstreamHost: string | null): Record<s
 }
 
 /** @throws UpstreamFailure for an object that is an error */
-export function checkNoError(value: Record<string, unknown>, upstreamHost: string | null): void {
+function checkNoError(value: Record<string, unknown>, upstreamHost: string | null): void {
   const { error } = value
   if (error !== undefined && error !== null) throw inBandFailure('error_object', upstreamHost, error)
   const { base_resp: base } = value

@@ -2,7 +2,7 @@
 import { invalidRequest } from '../../../errors.ts'
 import { isRecord } from '../../../exchange/request/chat-request.ts'
 import { customToolsField } from '../../../exchange/request/responses-fields.ts'
-import { toText } from '../../shared/to-text.ts'
+import { toText } from '../../shared/read-json.ts'
 import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 
 /** The functions that are sent as tools with free text, by their names. */

@@ -265,6 +265,7 @@ const geminiRequests: Requests = {
   }),
   'unknown parts': (n) => ({
     contents: [
+      textTurn,
       turn(
         'user',
         listOf(n, (i) => ({ [`part${i}`]: {} })),

@@ -14,7 +14,7 @@ t.test('adds and takes credits, each with a reason in the audit log, and the led
   await run('account', 'create', '--email', 'a@example.com')
   const adjust = (credits: string, ...words: string[]) =>
     run('account', 'adjust', 'a@example.com', '--credits', credits, '--pool', 'fast', ...words)
-  t.match(await adjust('-20000'), { code: 2, stderr: /required option '--reason <text>'/ })
+  t.match(await adjust('-20000'), { code: 2, stderr: /The option '--reason <text>' is missing/ })
   t.match(await adjust('-200', '--reason', 'charged twice by us'), {
     code: 0,
     stdout: /^200 credits \(fast\) were taken from a@example\.com/,

@@ -101,7 +101,7 @@ t.test('ends a subscription with a reason that the member sees', async (t) => {
   const configure = await createMembers(t)
   const run = configure()
   const [subscription] = (await show(run, 'account', 'show', 'm1@example.com')).subscriptions
-  t.match(await run('plan', 'end', subscription.id), { code: 2, stderr: /required option '--reason <text>'/ })
+  t.match(await run('plan', 'end', subscription.id), { code: 2, stderr: /The option '--reason <text>' is missing/ })
   t.match(await run('plan', 'end', subscription.id, '--reason', ' '), { code: 1, stderr: /^--reason must name why/ })
   t.match(await run('plan', 'end', subscription.id, '--reason', 'fraud'), { code: 0, stdout: /has plan free now/ })
   t.match(await run('plan', 'end', subscription.id, '--reason', 'fraud'), { code: 1, stderr: /has ended already/ })

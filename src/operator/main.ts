@@ -49,7 +49,7 @@ export async function run(words: readonly string[], write?: WritePieces): Promis
   try {
     const { isTTY, columns } = process.stdout
     const request = parseCommandLine(words, operatorProgram, getLanguage(), isTTY ? columns : 80)
-    if (request.kind === 'version') return await printVersion(false)
+    if (request.kind === 'version') return await printVersion(words.includes('--json'))
     if (request.kind === 'help') return { ...emptyOutcome, stdout: request.text }
     const handler = await request.command.load()
     const result = await handler(request.args, request.options, request.globals.getFlag('json'))

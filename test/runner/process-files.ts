@@ -4,33 +4,32 @@ import { join, matchesGlob } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Files of one process, begun in this order: first what takes longest and waits most. A file is in the first that has it. */
+/** Files of one process, begun in this order: first what takes longest, so that nothing long is left at the end. A file is in the first that has it. */
 const processGroups: readonly (readonly string[])[] = [
-  ['test/system/e2e/cluster/**'],
-  ['test/system/clients/**'],
-  ['test/system/proxies/{turns,client-address,doctor-from}.*'],
-  ['test/system/proxies/{large-refusals,pgbouncer,unavailable-node}.*'],
   ['test/system/e2e/website/{firefox,webkit}-journeys.*'],
   ['test/system/e2e/website/**'],
-  ['test/system/cli/workbench/**', 'test/system/cli/workbench-commands/**'],
+  ['test/system/clients/**'],
+  ['test/system/operator/commands/{upgrade,init,stored-backups,migrate-store}.*'],
+  ['test/system/e2e/cluster/**'],
   [
     'test/system/e2e/server/{first-run,workers,server-lock,graceful-shutdown}.*',
-    'test/system/e2e/api/client-disconnect.*',
+    'test/system/e2e/api/**',
     'test/system/launch.*',
   ],
-  [
-    'test/system/e2e/server/{crash-recovery,settlement-retry,storage-faults}.*',
-    'test/system/e2e/cli/**',
-    'test/system/cli/packaging.*',
-  ],
-  ['test/system/e2e/**'],
-  ['test/system/{server,access,mail,examples}/**'],
+  ['test/system/e2e/server/**', 'test/system/e2e/cli/**', 'test/system/cli/packaging.*'],
+  ['test/system/proxies/{large-refusals,pgbouncer,unavailable-node}.*'],
+  ['test/system/proxies/{turns,client-address,doctor-from}.*'],
+  ['test/system/http/**'],
+  ['test/system/cli/workbench/**', 'test/system/cli/workbench-commands/**'],
   ['test/system/store/postgres/**', 'test/system/store/{postgres,ledgers-agree}.*'],
+  ['test/system/{server,access,mail,examples}/**'],
   ['test/system/store/**'],
+  ['test/system/e2e/**'],
   ['test/system/{operator,cli}/**'],
-  ['test/system/{http,pages}/**'],
-  ['test/rules/**'],
+  ['test/system/{domain,upstream,backup,deploy}/**'],
+  ['test/system/pages/**'],
   ['test/simulated/**'],
+  ['test/rules/**'],
   // Its nodes refuse turns when the machine leaves them without processor or disk for three seconds; at the end less runs beside it.
   ['test/system/proxies/rolling-restart.*'],
   ['test/**'],
@@ -45,7 +44,7 @@ export function writeProcessFiles(files: readonly string[], shuffle = <T>(items:
   const groups = processGroups.flatMap((globs) => {
     const groupFiles = remaining.filter((file) => globs.some((glob) => matchesGlob(file, glob)))
     remaining = remaining.filter((file) => !groupFiles.includes(file))
-    const name = (globs[0] ?? '').replaceAll(/^test\/(?:system\/)?|\W+$/g, '').replaceAll(/\W+/g, '-')
+    const name = (globs[0] ?? '').replaceAll(/^test\/(?:system\/)?\W*|\W+$/g, '').replaceAll(/\W+/g, '-')
     return groupFiles.length === 0 ? [] : [{ name: name || 'others', files: shuffle(groupFiles) }]
   })
   return shuffle(groups).map(({ name, files }, index) => {

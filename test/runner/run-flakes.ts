@@ -47,9 +47,8 @@ async function runRound(seed: number): Promise<void> {
     env: { ...process.env, CI: 'true', NODE_OPTIONS: JSON.stringify(`--import=${join(import.meta.dirname, 'preload.js')}`) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const ended = new Promise((resolve) => tap.on('exit', resolve))
-  const isOver = ended.then(() => true)
-  /** Within the process that ran them, files follow each other. */
+  const exited = new Promise((resolve) => tap.on('exit', resolve))
+  const isOver = exited.then(() => true)
   let longestPauseMs = 0
   const pausing = (async () => {
     const between = () => minIntervalMs + random.below(maxIntervalMs - minIntervalMs)
@@ -60,19 +59,29 @@ async function runRound(seed: number): Promise<void> {
     }
   })()
   let failedTests: string[] = []
+  let failedFiles = 0
   for await (const line of createInterface({ input: tap.stdout })) {
     const failed = /^\s{8,}not ok \d+ - (.*)/.exec(line)?.[1]
     if (failed !== undefined) failedTests.push(failed)
+    const [, hasFailed, processFile] = /^(not )?ok \d+ - (\.tap\/processes\/\S+)/.exec(line) ?? []
+    if (processFile !== undefined) {
+      // A process that ended early has files without a result.
+      if (hasFailed !== undefined && failedFiles === 0) failures.push(`seed ${seed}: ${processFile} ended before its files`)
+      failedFiles = 0
+    }
     const [, not, file, ms] = /^ {4}(not )?ok \d+ - (test\/\S+\.test\.ts) # time=([\d.]+)ms/.exec(line) ?? []
     if (file === undefined) continue
     count++
     const result = not === undefined ? 'passed' : 'failed'
     const record = { commit, test: file, seed, result, ms: Math.round(Number(ms)), longestPauseMs, failedTests }
     appendFileSync(resultFile, `${JSON.stringify(record)}\n`)
-    if (result === 'failed') failures.push(`seed ${seed}: ${file}: ${failedTests.join('; ')}`)
+    if (result === 'failed') {
+      failedFiles++
+      failures.push(`seed ${seed}: ${file}: ${failedTests.join('; ')}`)
+    }
     failedTests = []
   }
-  await ended
+  await exited
   await pausing
 }
 

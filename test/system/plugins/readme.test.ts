@@ -32,7 +32,7 @@ t.test('names file, plugin and test with one word', async (t) => {
   const names = readdirSync(join(root, 'plugins'))
     .filter((file) => file.endsWith('.ts'))
     .map((file) => file.slice(0, -3))
-  const tests = new Set(readdirSync(join(root, 'test/plugins')))
+  const tests = new Set(['rules', 'system'].flatMap((part) => readdirSync(join(root, 'test', part, 'plugins'))))
   for (const name of names) {
     const module = (await import(pathToFileURL(join(root, `plugins/${name}.ts`)).href)) as Record<string, AnyPlugin>
     t.same(

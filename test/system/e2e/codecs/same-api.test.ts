@@ -6,7 +6,7 @@
  * - `include` of the Responses API, which asks for reasoning that can return
  * - in answers, the ids of items of the Responses API, and the signature of thinking, which is sealed for the member
  *
- * The requests of three agents are compared too. `test/formats/` has what the gateway must change, one by one.
+ * The requests of three agents are compared too. `test/rules/formats/` has what the gateway must change, one by one.
  */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'

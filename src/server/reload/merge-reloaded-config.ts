@@ -66,7 +66,8 @@ export function mergeReloadedConfig(running: GatewayConfig, evaluated: Evaluated
     const section = name as keyof ConfigValues
     const current = values[section]
     const rule = reloadable[section] ?? []
-    const hasSettings = typeof current === 'object' && typeof next === 'object' && section !== 'plans'
+    const isList = Array.isArray(current)
+    const hasSettings = typeof current === 'object' && typeof next === 'object' && section !== 'plans' && !isList
     if (rule === 'all' || !hasSettings || current === null || next === null)
       return Object.entries(merge({ [name]: current }, { [name]: next }, '', () => rule === 'all'))[0] ?? [name, current]
     return [name, merge(current, next, `${name}.`, (key) => rule.includes(key))]

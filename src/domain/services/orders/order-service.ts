@@ -26,6 +26,7 @@ import type {
 } from '../../billing/payment-provider.ts'
 import type { Ledger } from '../../billing/ledger.ts'
 import type { Subscription } from '../../billing/subscription.ts'
+import { formatOrderTitle } from '../../billing/order-title.ts'
 import type { PlanTerms } from '../../billing/terms.ts'
 import type { Account } from '../../identity/account.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
@@ -187,7 +188,7 @@ export class OrderService implements OrderServicePort {
 
   async #createPayment(order: Order, provider: PaymentProvider): Promise<OpenedCheckout> {
     const { item, due, price, providerSubscription } = order
-    const title = item.kind === 'plan' ? item.terms.plan.name : item.pack
+    const title = formatOrderTitle(item, order.language)
     if (item.kind === 'plan' && providerSubscription !== null && provider.subscriptions !== undefined)
       return provider.subscriptions.change(providerSubscription, { title, money: price, interval: item.interval }, order.id)
     const account = await this.#deps.store.accounts.find(order.account)

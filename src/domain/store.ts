@@ -8,6 +8,7 @@ import type { Boosts } from './billing/boost.ts'
 import type { CredentialChanges } from './credential-changes.ts'
 import type { ConfigFingerprint } from './config-fingerprint.ts'
 import type { DatabaseStatus } from './database-status.ts'
+import type { Operators } from './identity/operators/operator.ts'
 import type { Attempts } from './identity/limits/attempt-limits.ts'
 import type { DeviceLogins } from './identity/device-login.ts'
 import type { ProviderIdentities, ProviderLogins } from './identity/provider-identity.ts'
@@ -57,6 +58,7 @@ export interface Store {
   readonly orders: Orders
   readonly attempts: Attempts
   readonly carriedUsage: CarriedUsages
+  readonly operators: Operators
   readonly audit: Audit
   readonly credentialChanges: CredentialChanges
   readonly dailyUsage: DailyUsages

@@ -17,11 +17,15 @@ export interface BrandNames {
   /** Request fields that were not forwarded to the upstream. */
   readonly fieldsDroppedHeader: string
   readonly keyPrefix: string
+  /** Of the keys of operators. */
+  readonly operatorKeyPrefix: string
   readonly sessionPrefix: string
   /** Prefixes of OAuth access tokens, valid for the tool server only, and of their refresh tokens. */
   readonly appTokenPrefix: string
   readonly appRefreshPrefix: string
   readonly cookie: string
+  /** Of the console, which is apart from the member's. */
+  readonly operatorCookie: string
   readonly cliClient: string
   readonly mcpServer: string
   readonly searchSchema: string
@@ -42,10 +46,12 @@ export function deriveNames(slug: string): BrandNames {
     quotaWindowHeader: `x-${slug}-quota-window`,
     fieldsDroppedHeader: `x-${slug}-fields-dropped`,
     keyPrefix: `${slug}_live_`,
+    operatorKeyPrefix: `${slug}_op_`,
     sessionPrefix: `${slug}_sess_`,
     appTokenPrefix: `${slug}_mcp_`,
     appRefreshPrefix: `${slug}_mcpr_`,
     cookie: `${slug}_membership_session`,
+    operatorCookie: `${slug}_operator_session`,
     cliClient: `${slug}-cli`,
     mcpServer: slug,
     searchSchema: `${slug}.search.v1`,

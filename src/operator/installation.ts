@@ -1,4 +1,5 @@
 /** The context of an operator command: configuration and store, opened beside a server that may be running. */
+import { userInfo } from 'node:os'
 import type { BrandNames } from '../exchange/brand-names.ts'
 import { deriveNames } from '../exchange/brand-names.ts'
 import { systemClock } from '../system/clock.ts'
@@ -9,9 +10,13 @@ import { openStore } from '../server/open-store.ts'
 import { createIds } from '../system/ids.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Account } from '../domain/identity/account.ts'
-import { asOperator, createAuditWriter } from '../domain/identity/audit.ts'
-import type { AuditWriter } from '../domain/identity/audit.ts'
+import { createAuditWriter } from '../domain/identity/audit.ts'
+import type { AuditEvent, AuditRecord, AuditWriter } from '../domain/identity/audit.ts'
 import type { ApiKeyRules } from '../domain/services/api-key-service.ts'
+import { MemberAdminService } from '../domain/services/operators/member-admin-service.ts'
+import { toAuditAuthor } from '../domain/services/operators/operator-author.ts'
+import type { OperatorAuthor } from '../domain/services/operators/operator-author.ts'
+import { OperatorRoleService } from '../domain/services/operators/operator-role-service.ts'
 import { createCalendar } from '../domain/billing/period.ts'
 import type { Calendar } from '../domain/billing/period.ts'
 import { SubscriptionService } from '../domain/services/subscription-service.ts'
@@ -27,9 +32,13 @@ export interface Installation {
   readonly calendar: Calendar
   readonly keys: ApiKeyRules
   /** Writes the operator's change of an account to the audit log. */
-  readonly note: ReturnType<typeof asOperator>
+  readonly note: (event: AuditEvent, account: string, detail?: AuditRecord['detail']) => Promise<void>
   readonly writeAudit: AuditWriter
   readonly subscriptions: SubscriptionService
+  readonly memberAdmin: MemberAdminService
+  readonly operatorRoles: OperatorRoleService
+  /** Who runs the command; a reason that was given is kept. */
+  readonly createAuthor: (reason?: string) => OperatorAuthor
 }
 
 /** A command that cannot be executed; its message is for the operator. */
@@ -57,7 +66,23 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
   // Running servers read the changed accounts from the database.
   const onCredentialsChanged = (): void => undefined
   const subscriptions = new SubscriptionService({ ...parts, plans, defaultPlan, writeAudit, onCredentialsChanged })
-  return { ...parts, keys, note: asOperator(writeAudit), writeAudit, subscriptions, close: () => store.close() }
+  const memberAdmin = new MemberAdminService({ ...parts, plans, defaultPlan, subscriptions, writeAudit, onCredentialsChanged })
+  const operatorRoles = new OperatorRoleService({ ...parts, writeAudit })
+  const actor = { kind: 'command', systemUser: getSystemUser() } as const
+  const createAuthor = (reason?: string): OperatorAuthor => ({ actor, client: null, reason: reason ?? null })
+  const services = { subscriptions, memberAdmin, operatorRoles }
+  const note: Installation['note'] = (event, account, detail = null) =>
+    writeAudit(event, account, null, { by: 'operator', ...detail }, toAuditAuthor(createAuthor()))
+  return { ...parts, keys, note, writeAudit, ...services, createAuthor, close: () => store.close() }
+}
+
+/** A container may run a user without a name. */
+export function getSystemUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`
+  }
 }
 
 /** @throws CommandError */

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { BodyBudgetBounds } from '../access/limits/body-budget.ts'
 import type { Limits } from '../access/limits/limits.ts'
 import { Credentials } from '../access/credentials.ts'
+import { createOneTimePasswords } from '../access/one-time-passwords.ts'
 import { MediaAddressGuard } from '../access/media-address-guard.ts'
 import { TrustedIssuers } from '../access/trusted-issuers.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -136,6 +137,8 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     ids,
     secret,
     sessionPrefix: names.sessionPrefix,
+    operatorKeyPrefix: names.operatorKeyPrefix,
+    oneTimePasswords: createOneTimePasswords({ issuer: config.brand.name, secret, random: (size) => ids.bytes(size) }),
     rules: { ...config.signIn, isDisposable: config.signIn.blockDisposable ? createDisposableDomainCheck() : () => false },
     attemptLimitTable,
     boostRules: config.boosts,

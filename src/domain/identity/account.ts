@@ -70,6 +70,7 @@ export interface Accounts {
    * also decides about subscriptions.
    */
   setPlan(id: string, plan: string, until?: number): Promise<boolean>
+  /** Ends the console's sessions of a disabled account too. @throws LastOwnerError for the last active owner */
   setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
   /** Whether turns go on with packs that the member bought when the plan is used up; true by default. */
   readSpendsPacks(id: string): Promise<boolean>
@@ -78,6 +79,7 @@ export interface Accounts {
   endExpiredPlans(now: number, plan: string): Promise<readonly string[]>
   /**
    * Erases the person: address, password, sessions, keys and links. The ledger stays, and `carryOver` is stored in the same transaction.
+   * @throws LastOwnerError for the last active owner
    */
   erase(id: string, at: number, carryOver?: UsageCarryOver | null): Promise<boolean>
 }

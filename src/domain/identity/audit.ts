@@ -1,6 +1,7 @@
 /** The audit log: one record for each event that matters to an account's security. No secrets, no complete addresses. */
 import type { ClientInfo } from './client-info.ts'
 import type { AttemptLimits } from './limits/attempt-limits.ts'
+import type { AuditActor } from './operators/operator-actor.ts'
 
 export const auditEvents = [
   'account_created',
@@ -38,6 +39,17 @@ export const auditEvents = [
   'account_enabled',
   'account_deletion_refused',
   'account_deleted',
+  'sign_in_email_sent',
+  'role_changed',
+  'second_factor_set',
+  'second_factor_removed',
+  'second_factor_failed',
+  'recovery_codes_made',
+  'recovery_code_used',
+  'console_opened',
+  'console_closed',
+  'operator_key_made',
+  'operator_key_revoked',
 ] as const
 export type AuditEvent = (typeof auditEvents)[number]
 
@@ -53,6 +65,10 @@ export interface AuditRecord {
   readonly requestId: string | null
   /** Small and harmless facts: the method, a key's id and name, a plan. */
   readonly detail: Readonly<Record<string, string | number | boolean | null>> | null
+  /** The operator who acted; null for members and for the server. Members do not see it. */
+  readonly actor: AuditActor | null
+  /** Why the operator acted. Members see it only where `detail` has it too: where it concerns their money. */
+  readonly reason: string | null
 }
 
 export interface AuditQuery {
@@ -77,7 +93,14 @@ export type AuditWriter = (
   account: string | null,
   client: Pick<ClientInfo, 'ip' | 'network' | 'requestId'> | null,
   detail: AuditRecord['detail'],
+  by?: AuditAuthor,
 ) => Promise<void>
+
+/** The operator behind a record, and why they acted. */
+export interface AuditAuthor {
+  readonly actor: AuditActor
+  readonly reason: string | null
+}
 
 /**
  * Creates the only writer of the audit log. Requests can cause a bounded number of records an hour for each account; further ones are dropped.
@@ -96,9 +119,9 @@ export function createAuditWriter({
   readonly clock: { now(): number }
   readonly ids: { next(prefix: string, now: number): string }
 }): AuditWriter {
-  return async (event, account, client, detail) => {
+  return async (event, account, client, detail, by) => {
     const at = clock.now()
-    if (client !== null && attemptLimits !== null) {
+    if (client !== null && attemptLimits !== null && by === undefined) {
       const fits =
         event === 'sign_in_failed' || event === 'provider_refused'
           ? await fitsFailures(attemptLimits, account, client.network, at)
@@ -114,6 +137,8 @@ export function createAuditWriter({
       address,
       requestId: client?.requestId ?? null,
       detail,
+      actor: by?.actor ?? null,
+      reason: by?.reason ?? null,
     })
   }
 }

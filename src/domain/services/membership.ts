@@ -31,6 +31,12 @@ import type { Store } from '../store.ts'
 import { RedeemCodeService } from './redeem-code-service.ts'
 import { SubscriptionService } from './subscription-service.ts'
 import { UsageAlertService } from './usage-alert-service.ts'
+import type { OneTimePasswords } from '../identity/operators/one-time-passwords.ts'
+import { ConsoleSessionService } from './operators/console-session-service.ts'
+import { MemberAdminService } from './operators/member-admin-service.ts'
+import { OperatorKeyService } from './operators/operator-key-service.ts'
+import { OperatorRoleService } from './operators/operator-role-service.ts'
+import { SecondFactorService } from './operators/second-factor-service.ts'
 
 interface MembershipDeps {
   readonly store: Store
@@ -40,6 +46,8 @@ interface MembershipDeps {
   readonly ids: { next(prefix: string, now: number): string; bytes(size: number): Uint8Array }
   readonly secret: Uint8Array
   readonly sessionPrefix: string
+  readonly operatorKeyPrefix: string
+  readonly oneTimePasswords: OneTimePasswords
   readonly rules: EmailRules & SignUpRules
   readonly attemptLimitTable: AttemptLimitTable
   readonly boostRules: BoostRules
@@ -81,6 +89,11 @@ export interface Membership {
   readonly orders: OrderService | null
   readonly usageAlerts: UsageAlertService
   readonly purchaseMail: PurchaseMailService
+  readonly memberAdmin: MemberAdminService
+  readonly operatorRoles: OperatorRoleService
+  readonly operatorKeys: OperatorKeyService
+  readonly secondFactors: SecondFactorService
+  readonly consoleSessions: ConsoleSessionService
   readonly attemptLimits: AttemptLimits
   readonly formIds: FormIdService
   readonly passwords: PasswordHasher
@@ -151,6 +164,11 @@ export function createMembership(deps: MembershipDeps): Membership {
     orders,
     usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
     purchaseMail,
+    memberAdmin: new MemberAdminService({ ...sharedDeps, subscriptions }),
+    operatorRoles: new OperatorRoleService(sharedDeps),
+    operatorKeys: new OperatorKeyService(sharedDeps),
+    secondFactors: new SecondFactorService(sharedDeps),
+    consoleSessions: new ConsoleSessionService(sharedDeps),
     attemptLimits,
     formIds: new FormIdService(sharedDeps),
     passwords,
@@ -163,6 +181,7 @@ export function createMembership(deps: MembershipDeps): Membership {
       await store.deviceLogins.sweep(now - dayMs)
       await store.attempts.sweep(now)
       await store.carriedUsage.sweep(now)
+      await store.operators.sweep(now)
       await store.sessions.sweep(now, sweepBatchSize)
       await store.oauthClients.sweep(
         now,

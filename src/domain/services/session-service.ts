@@ -108,6 +108,11 @@ export class SessionService {
   ): Promise<{ readonly records: readonly AuditRecord[]; readonly hasMore: boolean }> {
     const { store } = this.#deps
     const records = await store.audit.list({ account, limit: limit + 1, ...(before === '' ? {} : { before }) })
-    return { records: records.slice(0, limit), hasMore: records.length > limit }
+    return { records: records.slice(0, limit).map(hideOperator), hasMore: records.length > limit }
   }
+}
+
+/** A member sees that an operator acted, not who, nor from where. */
+function hideOperator(record: AuditRecord): AuditRecord {
+  return record.actor === null ? record : { ...record, address: null, requestId: null, actor: null, reason: null }
 }

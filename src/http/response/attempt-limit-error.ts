@@ -1,10 +1,17 @@
 /** Renders an exceeded attempt limit as `rate_limited`. */
 import { GatewayError } from '../../errors.ts'
+import { LastOwnerError } from '../../domain/identity/operators/operator.ts'
 import { TooManyAttempts } from '../../domain/identity/limits/attempt-limits.ts'
 
-/** Converts TooManyAttempts to a GatewayError; returns everything else unchanged. */
+/** Converts what services throw on purpose to a GatewayError; returns everything else unchanged. */
 export function toGatewayError(thrown: unknown): unknown {
+  if (thrown instanceof LastOwnerError) return new GatewayError('conflict', { message: lastOwnerMessage, cause: thrown })
   return thrown instanceof TooManyAttempts ? createTooManyAttemptsError(thrown) : thrown
+}
+
+const lastOwnerMessage = {
+  en: 'This account is the last owner. Give another account the role first.',
+  zh: '该账户是最后一位所有者，请先将该角色授予其他账户。',
 }
 
 function createTooManyAttemptsError({ retryAfterMs, alternative }: TooManyAttempts): GatewayError {

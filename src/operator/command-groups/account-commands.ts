@@ -102,6 +102,37 @@ export const accountCommands: OperatorGroup = {
       load: async () => (await import('../commands/account.ts')).unlinkProvider,
     }),
     defineCommand({
+      name: 'set-role',
+      summary: { en: 'let the account operate the service, or no longer', zh: '授予或收回账户的管理角色' },
+      examples: [
+        { line: 'svc-gateway account set-role ann@example.com --role owner' },
+        { line: 'svc-gateway account set-role ann@example.com --role none', text: { en: 'take the role', zh: '收回角色' } },
+      ],
+      arguments: [accountArgument],
+      options: [
+        {
+          name: 'role',
+          kind: 'text',
+          placeholder: 'role',
+          required: true,
+          choices: ['owner', 'operator', 'support', 'finance', 'reader', 'none'],
+          summary: { en: 'what it may do; none takes the role', zh: '可执行的操作；none 表示收回角色' },
+        },
+        {
+          name: 'reason',
+          kind: 'text',
+          placeholder: 'text',
+          summary: { en: 'why; kept in the audit log', zh: '原因；记入审计日志' },
+        },
+        {
+          name: 'reset-second-factor',
+          kind: 'flag',
+          summary: { en: 'remove a second factor that was lost', zh: '移除已丢失的两步验证' },
+        },
+      ],
+      load: async () => (await import('../commands/account.ts')).setRole,
+    }),
+    defineCommand({
       name: 'disable',
       summary: { en: 'refuse its requests until it is enabled', zh: '拒绝该账户的请求，直至重新启用' },
       examples: [{ line: 'svc-gateway account disable ann@example.com' }],

@@ -1,4 +1,4 @@
-/** The server and its settings: start, init, check, doctor, reload, upgrade. */
+/** The server and its settings: start, init, check, doctor, reload, console, upgrade. */
 import { defineFlag, defineText } from '../../command-table/define-option.ts'
 import { defineCommand } from './define-command.ts'
 
@@ -105,6 +105,22 @@ export const serverCommands = [
     },
     examples: [{ line: 'svc-gateway reload' }],
     load: async () => (await import('../commands/reload.ts')).reload,
+  }),
+  defineCommand({
+    name: 'console',
+    summary: { en: 'print a link that opens the console in a browser, and open it', zh: '输出并打开控制台链接' },
+    examples: [{ line: 'svc-gateway console' }],
+    options: [
+      {
+        name: 'no-browser',
+        kind: 'flag',
+        summary: { en: 'only print the link', zh: '仅输出链接' },
+      },
+    ],
+    load: async () => {
+      const { openConsole } = await import('../commands/console.ts')
+      return (options) => openConsole(options)
+    },
   }),
   defineCommand({
     name: 'upgrade',

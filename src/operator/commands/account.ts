@@ -11,9 +11,9 @@ import { readSecret } from '../../server/open-store.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { Balance } from '../../domain/billing/ledger.ts'
 import { UsageCarryOverService } from '../../domain/services/usage-carry-over-service.ts'
-import { getPlan } from '../../domain/billing/plan.ts'
 import { resolvePlan } from '../../domain/billing/terms.ts'
 import { toUsageBoosts, toUsagePools } from '../../domain/billing/usage.ts'
+import { isOperatorRole, operatorRoleNames, operatorRoles as rolesByName } from '../../domain/identity/operators/operator-role.ts'
 import { parseFutureInstant, parseWholeNumber } from './boost.ts'
 import { deliverEmail } from '../deliver-email.ts'
 import { requireAccount, CommandError, requirePlan, withInstallation } from '../installation.ts'
@@ -26,24 +26,17 @@ export function createAccount(
   options: OutputOptions & { email: string; plan?: string; password?: string },
 ): Promise<CommandResult> {
   return withInstallation(async (installation) => {
-    const { store, ids, clock, config } = installation
+    const { config, memberAdmin, createAuthor } = installation
     // Normalised as sign-in does it; the operator may use any domain.
     const verdict = parseEmail(options.email, { ...config.signIn, ...anyEmailDomain })
     if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
     const email = verdict.email
     if (options.password !== undefined) assertGoodPassword(options.password, email)
-    const at = clock.now()
-    const account = await store.accounts.create({
-      id: ids.next('acc_', at),
-      email,
-      plan: requirePlan(installation, options.plan ?? config.defaultPlan),
-      passwordHash: options.password === undefined ? null : await hashPassword(options.password),
-      emailVerified: true,
-      at,
-    })
+    const plan = requirePlan(installation, options.plan ?? config.defaultPlan)
+    const passwordHash = options.password === undefined ? null : await hashPassword(options.password)
+    const account = await memberAdmin.createAccount({ email, plan, passwordHash }, createAuthor())
     if (account === undefined)
       throw new CommandError(`There is an account for ${email} already. See: svc-gateway account show ${email}`)
-    await installation.note('account_created', account.id)
     return renderResult(
       options,
       toRecord(account),
@@ -138,12 +131,10 @@ export function showAccount(idOrEmail: string, options: OutputOptions): Promise<
 export function setPlan(idOrEmail: string, options: OutputOptions & { plan: string; until?: string }): Promise<CommandResult> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const plan = requirePlan(installation, options.plan)
-    const { clock, calendar, config, subscriptions } = installation
+    const { clock, calendar, config, subscriptions, memberAdmin, createAuthor } = installation
     const until = options.until === undefined ? null : parseFutureInstant('--until', options.until, clock.now(), calendar)
-    const given = await subscriptions.give(account.id, getPlan(config, plan), until)
+    const given = await memberAdmin.setPlan(account, { plan, until }, createAuthor())
     if (given === undefined) throw createDeletedError(account)
-    const end = until === null ? null : formatInstant(until)
-    await installation.note('plan_changed', account.id, end === null ? { plan } : { plan, until: end })
     if (given.plan !== plan)
       return `Plan ${plan} was given to account ${account.id}, which keeps its higher plan ${given.plan} until ${formatMoment(given.planUntil ?? 0, clock.now())}.`
     const next = (await subscriptions.listStretches(account.id)).find(({ startsAt }) => startsAt === until)
@@ -155,8 +146,8 @@ export function setPlan(idOrEmail: string, options: OutputOptions & { plan: stri
 
 export function setStatus(idOrEmail: string, status: 'active' | 'disabled', options: OutputOptions): Promise<CommandResult> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
-    if (!(await installation.store.accounts.setStatus(account.id, status))) throw createDeletedError(account)
-    await installation.note(status === 'active' ? 'account_enabled' : 'account_disabled', account.id)
+    const { memberAdmin, createAuthor } = installation
+    if (!(await memberAdmin.setStatus(account, status, createAuthor()))) throw createDeletedError(account)
     return `Account ${account.id} is ${status} now.`
   })
 }
@@ -243,6 +234,26 @@ export function unlinkProvider(
       () =>
         `${pluralize(unlinked.length, 'account')} unlinked from ${provider}. The next sign-in with a verified address links again; sessions stay.`,
     )
+  })
+}
+
+/** Gives or takes the role of an operator; `none` takes it. */
+export function setRole(
+  idOrEmail: string,
+  options: OutputOptions & { role: string; reason?: string; resetSecondFactor?: true },
+): Promise<CommandResult> {
+  const { role } = options
+  if (role !== 'none' && !isOperatorRole(role))
+    throw new CommandError(`--role must be one of ${operatorRoleNames.join(', ')}, or none, not '${role}'.`)
+  return changeAccount(idOrEmail, options, async ({ operatorRoles, createAuthor }, account) => {
+    const author = createAuthor(options.reason)
+    if (!(await operatorRoles.setRole(account.id, role === 'none' ? null : role, author)))
+      throw new CommandError(`Account ${account.id} is ${account.status} and cannot have a role.`)
+    const isReset = options.resetSecondFactor === true && (await operatorRoles.resetSecondFactor(account.id, author))
+    const reset = isReset ? ' Its second factor was removed, and the next sign-in to the console sets up another.' : ''
+    if (role === 'none')
+      return `Account ${account.id} has no role now. Its sessions of the console and its operator keys have ended.${reset}`
+    return `Account ${account.id} has the role ${role} now: ${rolesByName[role].join(', ')}.${reset}`
   })
 }
 

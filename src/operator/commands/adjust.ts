@@ -1,19 +1,18 @@
 /** `svc-gateway account adjust`: a correction of credits, as a link of the account's chain. */
 import { formatInstant } from '../../domain/instant.ts'
-import { resolvePlan } from '../../domain/billing/terms.ts'
+import type { CreditCorrection } from '../../domain/services/operators/member-admin-service.ts'
+import { maxReasonChars } from '../../domain/services/operators/operator-author.ts'
 import { requireAccount, CommandError, withInstallation } from '../installation.ts'
 import { formatMoment, renderResult } from '../output.ts'
 import type { CommandResult, OutputOptions } from '../output.ts'
 import { parseFutureInstant } from './boost.ts'
-
-const maxReasonChars = 500
 
 export function adjustCredits(
   idOrEmail: string,
   options: OutputOptions & { credits: string; pool: string; reason: string; expires: string },
 ): Promise<CommandResult> {
   return withInstallation(async (installation) => {
-    const { store, config, calendar, clock, ids, note } = installation
+    const { calendar, clock, ids, memberAdmin, createAuthor } = installation
     const account = await requireAccount(installation, idOrEmail)
     if (account.status === 'deleted') throw new CommandError(`Account ${account.id} is deleted and cannot use credits.`)
     const at = clock.now()
@@ -24,21 +23,12 @@ export function adjustCredits(
       throw new CommandError(`--reason must name why, in at most ${maxReasonChars} characters; the member sees it.`)
     const credits = parseSignedNumber('--credits', options.credits)
     const expiresAt = parseFutureInstant('--expires', options.expires, at, calendar)
-    const pack = await store.ledger.adjust({
-      id: ids.next('adj_', at),
-      account: account.id,
-      pool,
-      credits,
-      reason,
-      at,
-      expiresAt,
-      periods: calendar.getPeriods(at),
-      limits: resolvePlan(config, account).pools[pool],
-    })
-    await note('credits_adjusted', account.id, { adjustment: pack.id, pool, credits, reason })
+    const correction: CreditCorrection = { id: ids.next('adj_', at), pool, credits, reason, expiresAt }
+    // Only keys have a daily limit.
+    await memberAdmin.adjustCredits(account, correction, createAuthor())
     const who = account.email ?? account.id
     const record = {
-      id: pack.id,
+      id: correction.id,
       account: account.id,
       pool,
       credits,

@@ -1,5 +1,5 @@
 /** `svc-gateway audit`: the security events, newest first. */
-import type { AuditEvent, AuditQuery } from '../../domain/identity/audit.ts'
+import type { AuditEvent, AuditQuery, AuditRecord } from '../../domain/identity/audit.ts'
 import { auditEvents } from '../../domain/identity/audit.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import { parseWholeNumber } from './boost.ts'
@@ -40,6 +40,8 @@ export function audit(
           address: record.address,
           request_id: record.requestId,
           detail: record.detail,
+          actor: record.actor,
+          reason: record.reason,
         })),
       },
       () =>
@@ -48,6 +50,7 @@ export function audit(
           { heading: 'account', cell: (record) => nameOf(record.account) },
           { heading: 'event', cell: (record) => record.event },
           { heading: 'address', cell: (record) => formatCell(record.address), drop: 1 },
+          { heading: 'by', cell: (record) => describeActor(record.actor), drop: 3 },
           { heading: 'detail', cell: (record) => describeDetail(record.detail) },
           {
             heading: 'request id',
@@ -58,6 +61,11 @@ export function audit(
         ]),
     )
   })
+}
+
+function describeActor(actor: AuditRecord['actor']): string {
+  if (actor === null) return '-'
+  return `${actor.kind} ${actor.key ?? actor.account ?? actor.system_user ?? ''}`.trim()
 }
 
 /** `plan: pro, until: 24 Dec` instead of JSON. */

@@ -83,8 +83,7 @@ export function revokeKey(id: string, options: OutputOptions): Promise<CommandRe
   return withInstallation(async (installation) => {
     const key = await installation.store.apiKeys.find(id)
     if (key === undefined) throw new CommandError(`There is no key '${id}'. See: svc-gateway key list --account …`)
-    await installation.store.apiKeys.revoke(key.account, id, installation.clock.now())
-    await installation.note('key_revoked', key.account, { key: id, name: key.name })
+    await installation.memberAdmin.revokeKey(key, installation.createAuthor())
     return renderResult(options, { ok: true, id, revoked: true }, () => `Key ${id} is revoked.`)
   })
 }

@@ -7,6 +7,7 @@ import { turnCost } from './0005-turn-cost.ts'
 import { subscriptions } from './0006-subscriptions.ts'
 import { redeemCodes } from './0007-redeem-codes.ts'
 import { orders } from './0008-orders.ts'
+import { operators } from './0009-operators.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   subscriptions,
   redeemCodes,
   orders,
+  operators,
 ]

@@ -9,6 +9,7 @@ import { createAttemptRepository } from './identity/attempts.ts'
 import type { Database } from '../database.ts'
 import { createDeviceLoginRepository } from './identity/device-logins.ts'
 import { createProviderIdentityRepository, createProviderLoginRepository } from './identity/identities.ts'
+import { createOperatorRepository } from './identity/operators.ts'
 import { createImageRepository } from './images.ts'
 import { createEmailVerificationRepository } from './identity/email-verifications.ts'
 import { createCarriedUsageRepository } from './billing/carried-usage.ts'
@@ -38,6 +39,7 @@ export function createRepositories(db: Database) {
     orders: createOrderRepository(db),
     attempts: createAttemptRepository(db),
     carriedUsage: createCarriedUsageRepository(db),
+    operators: createOperatorRepository(db),
     audit: createAuditRepository(db),
     credentialChanges: createCredentialChangeRepository(db),
     dailyUsage: createDailyUsageRepository(db),

@@ -198,6 +198,10 @@ interface AuditTable {
   request_id: string | null
   /** JSON, or null. */
   detail: string | null
+  /** JSON of the operator who acted; null for members. */
+  actor: Generated<string | null>
+  /** Why the operator acted; members do not see it. */
+  reason: Generated<string | null>
 }
 
 interface OAuthClientTable {

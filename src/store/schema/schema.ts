@@ -10,9 +10,10 @@ import type { Window } from '../../domain/billing/plan.ts'
 import type { Pool } from '../../domain/billing/product.ts'
 import type { MembershipSchema } from './membership-schema.ts'
 import type { NotificationSchema } from './notification-schema.ts'
+import type { OperatorSchema } from './operator-schema.ts'
 import type { SaleSchema } from './sale-schema.ts'
 
-export interface Schema extends MembershipSchema, NotificationSchema, SaleSchema {
+export interface Schema extends MembershipSchema, NotificationSchema, OperatorSchema, SaleSchema {
   readonly account: AccountTable
   readonly api_key: ApiKeyTable
   readonly balance: BalanceTable

@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { providePostgres } from '../../support/servers/postgres.ts'
 import { createTestSchema, openTestStore } from './postgres/test-store.ts'
 import { testRepositoryContract } from './contract/repository-contract.ts'
+import { testOperators } from './contract/operator-contract.ts'
 import { testRedeemCodeContract } from './contract/redeem-code-contract.ts'
 import { testSubscriptionContract } from './contract/subscription-contract.ts'
 
@@ -20,4 +21,5 @@ if (postgres !== undefined) {
   testRepositoryContract(t, openNodes)
   testSubscriptionContract(t, openNodes)
   testRedeemCodeContract(t, openNodes)
+  testOperators(t, async (t) => openTestStore(t, await postgres.createDatabase(t)))
 }

@@ -51,6 +51,7 @@ const defaultAttemptLimits = {
   'code-to-new-addresses': { times: 300, withinMs: hourMs },
   'code-tries': { times: 5, withinMs: hourMs },
   'verify-by-network': { times: 60, withinMs: 10 * minuteMs },
+  'second-factor-by-account': { times: 5, withinMs: hourMs },
   'password-by-network': { times: 30, withinMs: 10 * minuteMs },
   'password-by-address': { times: 5, withinMs: hourMs },
   'password-by-device': { times: 5, withinMs: hourMs },

@@ -7,6 +7,7 @@ import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { saveCarriedUsage } from '../billing/carried-usage.ts'
 import { toPlanTerms } from '../billing/plan-terms.ts'
+import { assertOwnerRemains, endOperatorCredentials } from './operators.ts'
 
 /**
  * The terms in effect. An older version that gives an account another plan leaves the terms of the one before, which do not count then. A
@@ -206,14 +207,26 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
       return rows.map(({ id }) => id)
     },
 
-    async setStatus(id, status) {
-      return hasUpdated(
-        await write.updateTable('account').set({ status }).where('id', '=', id).where('status', '!=', 'deleted').execute(),
-      )
+    setStatus(id, status) {
+      return transact(async (transaction) => {
+        if (status === 'disabled') {
+          await assertOwnerRemains(transaction, id)
+          await transaction.deleteFrom('operator_session').where('account', '=', id).execute()
+        }
+        return hasUpdated(
+          await transaction
+            .updateTable('account')
+            .set({ status })
+            .where('id', '=', id)
+            .where('status', '!=', 'deleted')
+            .execute(),
+        )
+      })
     },
 
     erase(id, at, legacy = null) {
       return transact(async (transaction) => {
+        await assertOwnerRemains(transaction, id)
         const erased = await transaction.selectFrom('account').select('canonical_email').where('id', '=', id).executeTakeFirst()
         const updated = await transaction
           .updateTable('account')
@@ -245,6 +258,10 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
           await transaction.deleteFrom('email_verification').where('canonical_email', '=', erased.canonical_email).execute()
         await transaction.deleteFrom('image_owner').where('account', '=', id).execute()
         await transaction.deleteFrom('session').where('account', '=', id).execute()
+        await endOperatorCredentials(transaction, id, at)
+        await transaction.deleteFrom('operator').where('account', '=', id).execute()
+        await transaction.deleteFrom('second_factor').where('account', '=', id).execute()
+        await transaction.deleteFrom('recovery_code').where('account', '=', id).execute()
         await transaction.deleteFrom('identity').where('account', '=', id).execute()
         await transaction.deleteFrom('invite_code').where('account', '=', id).execute()
         await transaction.deleteFrom('usage_alert_subscription').where('account', '=', id).execute()

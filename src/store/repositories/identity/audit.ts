@@ -5,10 +5,10 @@ import { ownJsonBounds, parseJson } from '../../../system/parse-json.ts'
 
 export function createAuditRepository({ read, write }: Database): Audit {
   return {
-    async record({ requestId, detail, ...record }) {
+    async record({ requestId, detail, actor, ...record }) {
       await write
         .insertInto('audit')
-        .values({ ...record, request_id: requestId, detail: detail === null ? null : JSON.stringify(detail) })
+        .values({ ...record, request_id: requestId, detail: toJson(detail), actor: toJson(actor) })
         .execute()
     },
 
@@ -18,10 +18,11 @@ export function createAuditRepository({ read, write }: Database): Audit {
       if (event !== undefined) page = page.where('event', '=', event)
       if (before !== undefined) page = page.where('id', '<', before)
       if (since !== undefined) page = page.where('at', '>=', since)
-      return (await page.execute()).map(({ request_id: requestId, detail, ...record }) => ({
+      return (await page.execute()).map(({ request_id: requestId, detail, actor, ...record }) => ({
         ...record,
         requestId,
         detail: detail === null ? null : (parseJson(detail, ownJsonBounds) as AuditRecord['detail']),
+        actor: actor === null ? null : (parseJson(actor, ownJsonBounds) as AuditRecord['actor']),
       }))
     },
 
@@ -33,4 +34,8 @@ export function createAuditRepository({ read, write }: Database): Audit {
       return Number(result?.numDeletedRows ?? 0n)
     },
   }
+}
+
+function toJson(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value)
 }

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { unknownReader } from '../../../../src/domain/identity/reader.ts'
 import type { Test } from 'tap'
+import { createOneTimePasswords } from '../../../../src/access/one-time-passwords.ts'
 import { createIds } from '../../../../src/system/ids.ts'
 import { mergeAttemptLimits } from '../../../../src/domain/identity/limits/attempt-limits.ts'
 import { addAccountToken } from '../../../../src/domain/identity/known-device.ts'
@@ -60,6 +61,12 @@ async function openBench(t: Test) {
     ids,
     secret,
     sessionPrefix: 'svc_sess_',
+    operatorKeyPrefix: 'svc_op_',
+    oneTimePasswords: createOneTimePasswords({
+      issuer: 'svc',
+      secret: Buffer.alloc(32, 7),
+      random: (size) => Buffer.alloc(size, 1),
+    }),
     keys: { prefix: 'svc_live_', perAccount: 20 },
     rules: { mergeAliases: true, blockedDomains: [], isDisposable: () => false, signUp: 'open', allowedDomains: [] },
     attemptLimitTable: table,

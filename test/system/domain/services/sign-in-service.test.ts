@@ -1,6 +1,7 @@
 /** A request for a code reveals nothing, neither by its answer nor by its time. */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
+import { createOneTimePasswords } from '../../../../src/access/one-time-passwords.ts'
 import { unknownReader } from '../../../../src/domain/identity/reader.ts'
 import { createIds } from '../../../../src/system/ids.ts'
 import { mergeAttemptLimits } from '../../../../src/domain/identity/limits/attempt-limits.ts'
@@ -40,6 +41,12 @@ t.test('a request without an email takes as long as one with: until it is queued
     ids: createIds(),
     secret: Buffer.alloc(32, 7),
     sessionPrefix: 'svc_sess_',
+    operatorKeyPrefix: 'svc_op_',
+    oneTimePasswords: createOneTimePasswords({
+      issuer: 'svc',
+      secret: Buffer.alloc(32, 7),
+      random: (size) => Buffer.alloc(size, 1),
+    }),
     keys: { prefix: 'svc_live_', perAccount: 20 },
     rules: { mergeAliases: true, blockedDomains: [], isDisposable: () => false, signUp: 'closed', allowedDomains: [] },
     attemptLimitTable: mergeAttemptLimits({}),

@@ -623,6 +623,8 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
         address: null,
         requestId: 'mbr_1',
         detail: { key: 'k' },
+        actor: index === 3 ? ({ kind: 'command', system_user: 'root' } as const) : null,
+        reason: index === 3 ? 'leaked' : null,
       }) as const
     for (const index of [1, 2, 3]) await audit.record(record(index, index === 2 ? null : toAccountId(1)))
     const ids = async (query: Partial<Parameters<typeof audit.list>[0]>) =>

@@ -7,6 +7,7 @@ import { testStoreContract } from '../../../support/store/contract/store-contrac
 import { testRepositoryContract } from '../contract/repository-contract.ts'
 import { testAdjustmentContract } from '../contract/adjustment-contract.ts'
 import { testOrderContract } from '../contract/order-contract.ts'
+import { testOperators } from '../contract/operator-contract.ts'
 import { testRedeemCodeContract } from '../contract/redeem-code-contract.ts'
 import { testSubscriptionContract } from '../contract/subscription-contract.ts'
 import { createTemporaryFolder, openStoreAt } from '../../../support/store/sqlite/support.ts'
@@ -19,3 +20,4 @@ testRepositoryContract(t, async (t) => [await openEmpty(t)])
 testSubscriptionContract(t, async (t) => [await openEmpty(t)])
 testRedeemCodeContract(t, async (t) => [await openEmpty(t)])
 testOrderContract(t, openEmpty)
+testOperators(t, openEmpty)

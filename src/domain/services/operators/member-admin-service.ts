@@ -1,0 +1,135 @@
+/** What an operator changes about a member. Commands and the operator API use it, so both write the same audit records. */
+import type { Calendar } from '../../billing/period.ts'
+import type { Pack } from '../../billing/ledger.ts'
+import type { Plans } from '../../billing/plan.ts'
+import { getPlan } from '../../billing/plan.ts'
+import type { Pool } from '../../billing/product.ts'
+import type { EntitlementChange } from '../../billing/subscription.ts'
+import { resolvePlan } from '../../billing/terms.ts'
+import type { Account } from '../../identity/account.ts'
+import type { ApiKey } from '../../identity/api-key.ts'
+import type { AuditWriter, AuditRecord, AuditEvent } from '../../identity/audit.ts'
+import { formatInstant } from '../../instant.ts'
+import type { Store } from '../../store.ts'
+import type { SubscriptionService } from '../subscription-service.ts'
+import type { OperatorAuthor } from './operator-author.ts'
+import { toAuditAuthor } from './operator-author.ts'
+
+interface MemberAdminDeps extends Pick<Plans, 'plans' | 'defaultPlan'> {
+  readonly store: Pick<Store, 'accounts' | 'apiKeys' | 'sessions' | 'ledger' | 'operators'>
+  readonly subscriptions: SubscriptionService
+  readonly calendar: Calendar
+  readonly clock: { now(): number }
+  readonly ids: { next(prefix: string, now: number): string }
+  readonly writeAudit: AuditWriter
+  readonly onCredentialsChanged: (account: string) => void
+}
+
+export interface CreditCorrection {
+  /** `adj_` + 26 characters; the same id twice is one correction. */
+  readonly id: string
+  readonly pool: Pool
+  /** Below zero they are taken. */
+  readonly credits: number
+  readonly expiresAt: number
+  /** The member sees it. */
+  readonly reason: string
+}
+
+export class MemberAdminService {
+  readonly #deps: MemberAdminDeps
+
+  constructor(deps: MemberAdminDeps) {
+    this.#deps = deps
+  }
+
+  /** The operator vouches for the address. Undefined if it is taken. */
+  async createAccount(
+    { email, plan, passwordHash }: { readonly email: string; readonly plan: string; readonly passwordHash: string | null },
+    author: OperatorAuthor,
+  ): Promise<Account | undefined> {
+    const { store, ids, clock } = this.#deps
+    const at = clock.now()
+    const id = ids.next('acc_', at)
+    const account = await store.accounts.create({ id, email, plan, passwordHash, emailVerified: true, at })
+    if (account !== undefined) await this.#record('account_created', account.id, { plan }, author)
+    return account
+  }
+
+  /** Undefined for an account that is deleted. The member sees the reason. */
+  async setPlan(
+    account: Account,
+    { plan, until }: { readonly plan: string; readonly until: number | null },
+    author: OperatorAuthor,
+  ): Promise<EntitlementChange | undefined> {
+    const given = await this.#deps.subscriptions.give(account.id, getPlan(this.#deps, plan), until)
+    if (given === undefined) return undefined
+    const { reason } = author
+    const detail = {
+      plan,
+      ...(until === null ? null : { until: formatInstant(until) }),
+      before: account.plan,
+      ...(account.planUntil === null ? null : { before_until: formatInstant(account.planUntil) }),
+      ...(given.plan === plan ? null : { after: given.plan }),
+      ...(reason === null ? null : { reason }),
+    }
+    await this.#record('plan_changed', account.id, detail, author)
+    return given
+  }
+
+  /** `over_daily_limit`: the credits do not fit into what the key may move today. */
+  async adjustCredits(
+    account: Account,
+    { id, pool, credits, expiresAt, reason }: CreditCorrection,
+    author: OperatorAuthor,
+  ): Promise<{ readonly kind: 'adjusted'; readonly pack: Pack } | { readonly kind: 'over_daily_limit' }> {
+    const { store, calendar, clock } = this.#deps
+    const at = clock.now()
+    const periods = calendar.getPeriods(at)
+    const { actor } = author
+    // Counted before, so that an answer that is lost counts too.
+    const fits = actor.kind !== 'key' || (await store.operators.spend(actor.key, periods.day.start, Math.abs(credits)))
+    if (!fits) return { kind: 'over_daily_limit' }
+    const limits = resolvePlan(this.#deps, account).pools[pool]
+    const pack = await store.ledger.adjust({ id, account: account.id, pool, credits, reason, at, expiresAt, periods, limits })
+    await this.#record('credits_adjusted', account.id, { adjustment: id, pool, credits, reason }, { ...author, reason })
+    return { kind: 'adjusted', pack }
+  }
+
+  /** False for an account that is deleted. @throws LastOwnerError */
+  async setStatus(account: Account, status: 'active' | 'disabled', author: OperatorAuthor): Promise<boolean> {
+    const { store, onCredentialsChanged } = this.#deps
+    if (!(await store.accounts.setStatus(account.id, status))) return false
+    onCredentialsChanged(account.id)
+    const event = status === 'active' ? 'account_enabled' : 'account_disabled'
+    await this.#record(event, account.id, { before: account.status, after: status }, author)
+    return true
+  }
+
+  /** Returns how many sessions ended. */
+  async endSessions(account: string, author: OperatorAuthor): Promise<number> {
+    const { store, onCredentialsChanged } = this.#deps
+    const ended = await store.sessions.endOthers(account, null)
+    onCredentialsChanged(account)
+    await this.#record('session_ended', account, { ended_sessions: ended }, author)
+    return ended
+  }
+
+  /** A key that is revoked stays so, and nothing is recorded again. */
+  async revokeKey({ id, account, name, revokedAt }: ApiKey, author: OperatorAuthor): Promise<void> {
+    const { store, clock, onCredentialsChanged } = this.#deps
+    if (revokedAt !== null) return
+    await store.apiKeys.revoke(account, id, clock.now())
+    onCredentialsChanged(account)
+    await this.#record('key_revoked', account, { key: id, name }, author)
+  }
+
+  async recordSentEmail(account: string, author: OperatorAuthor): Promise<void> {
+    await this.#record('sign_in_email_sent', account, {}, author)
+  }
+
+  /** Members see that an operator acted, not which one. */
+  #record(event: AuditEvent, account: string, detail: AuditRecord['detail'], author: OperatorAuthor): Promise<void> {
+    return this.#deps.writeAudit(event, account, author.client, { by: 'operator', ...detail }, toAuditAuthor(author))
+  }
+}

@@ -5,7 +5,7 @@ import { getErrorCodes } from '../../src/api/endpoint.ts'
 import type { Security, Endpoint } from '../../src/api/endpoint.ts'
 import { turnCharge } from '../../src/api/usage.ts'
 import { endpointsByArea } from '../../src/api/endpoints.ts'
-import { envelope, geminiFailure, jsonRpcFailure, messagesFailure, responsesFailure } from '../../src/api/envelope.ts'
+import { envelope, geminiFailure, jsonRpcFailure, messagesFailure, problem, responsesFailure } from '../../src/api/envelope.ts'
 import { errorCatalog } from '../../src/errors.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 
@@ -26,6 +26,7 @@ export function createOpenApiDocument(): Json {
   const failures = {
     envelope: addSchema(envelope, 'output'),
     json_rpc: addSchema(jsonRpcFailure, 'output'),
+    problem: addSchema(problem, 'output'),
     responses: addSchema(responsesFailure, 'output'),
     messages: addSchema(messagesFailure, 'output'),
     gemini: addSchema(geminiFailure, 'output'),
@@ -62,6 +63,8 @@ export function createOpenApiDocument(): Json {
         session: { type: 'http', scheme: 'bearer', description: 'The token of a session, as device login gives it.' },
         key: { type: 'http', scheme: 'bearer', description: 'An API key.' },
         operator: { type: 'http', scheme: 'bearer', description: 'The token of `metrics.token`.' },
+        console: { type: 'apiKey', in: 'cookie', name: 'svc_operator_session', description: 'The session of the console.' },
+        operatorKey: { type: 'http', scheme: 'bearer', description: 'An operator key.' },
         diagnostic: { type: 'http', scheme: 'bearer', description: 'A token that `svc-gateway doctor` signs.' },
       },
     },
@@ -76,19 +79,32 @@ function createOperation(
   failure: Json,
   addSchema: (schema: z.ZodType, io: 'input' | 'output') => Json,
 ): Json {
-  const { security: who, summary, path, query, body, bodyMediaType = 'application/json' } = endpoint
-  const parameters = [...getPathParameters(path), ...(query === undefined ? [] : getQueryParameters(addSchema(query, 'input')))]
+  const { security: who, summary, path, query, body, bodyMediaType = 'application/json', operator } = endpoint
+  const isOperatorWrite = operator !== undefined && endpoint.method !== 'get'
+  const parameters = [
+    ...getPathParameters(path),
+    ...(isOperatorWrite ? [idempotencyKeyHeader] : []),
+    ...(query === undefined ? [] : getQueryParameters(addSchema(query, 'input'))),
+  ]
   return {
     operationId: name,
     tags: [area],
     summary: summary,
     security: security[who],
+    ...(operator === undefined ? {} : { 'x-operator': operator }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}
       : { requestBody: { required: true, content: { [bodyMediaType]: { schema: addSchema(body, 'input') } } } }),
     responses: { ...createSuccessResponse(endpoint, addSchema), ...createFailureResponses(endpoint, failure, addSchema) },
   }
+}
+
+const idempotencyKeyHeader: Json = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: true,
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
 const security: Readonly<Record<Security, readonly Json[]>> = {
@@ -99,6 +115,7 @@ const security: Readonly<Record<Security, readonly Json[]>> = {
   session: [{ cookie: [] }, { session: [] }],
   api_credential: [{ key: [] }, { session: [] }, { cookie: [] }],
   operator_token: [{ operator: [] }],
+  operator: [{ operatorKey: [] }, { console: [] }],
   diagnostic_token: [{ diagnostic: [] }],
 }
 
@@ -137,12 +154,16 @@ const chargeHeaderLinks = Object.fromEntries(
 function createFailureResponses(endpoint: Endpoint, failure: Json, addSchema: (schema: z.ZodType, io: 'output') => Json): Json {
   const errorCodes = getErrorCodes(endpoint)
   // The clients of these formats differ in the statuses after which they try again, so one failure has several.
-  if (endpoint.failureFormat !== undefined && endpoint.failureFormat !== 'json_rpc')
+  if (endpoint.failureFormat !== undefined && !['json_rpc', 'problem'].includes(endpoint.failureFormat))
     return { default: { description: errorCodes.map((code) => `\`${code}\``).join(', '), content: toJsonContent(failure) } }
   const byStatus = Map.groupBy(errorCodes, (code: ErrorCode): number => errorCatalog[code].status)
   const all = new Map<number, Json>()
   for (const [status, codes] of byStatus)
-    all.set(status, { description: codes.map((code) => `\`${code}\``).join(', '), content: toJsonContent(failure) })
+    all.set(status, {
+      description: codes.map((code) => `\`${code}\``).join(', '),
+      content:
+        endpoint.failureFormat === 'problem' ? { 'application/problem+json': { schema: failure } } : toJsonContent(failure),
+    })
   for (const [status, schema] of Object.entries(endpoint.otherResponses ?? {})) {
     const codes = byStatus.get(Number(status)) ?? []
     const own = addSchema(schema, 'output')

@@ -3,6 +3,7 @@
  * types, and `openapi.json` and the tables of the documents are generated from them.
  */
 import type { z } from 'zod'
+import type { OperatorAccess } from '../domain/identity/operators/operator-actor.ts'
 import type { ErrorCode } from '../errors.ts'
 
 /** How a client authenticates. */
@@ -21,11 +22,13 @@ export type Security =
   | 'signed_url'
   /** The operator's token. */
   | 'operator_token'
+  /** The console's session, a shell link's, or an operator key; `operator` of the endpoint says what they need. */
+  | 'operator'
   /** A token that a command of the operator has signed with the installation's secret; it expires within minutes. */
   | 'diagnostic_token'
 
 /** The format of failures where it is not the error envelope. */
-export type FailureFormat = 'json_rpc' | 'responses' | 'messages' | 'gemini'
+export type FailureFormat = 'json_rpc' | 'problem' | 'responses' | 'messages' | 'gemini'
 
 export interface Endpoint {
   readonly method: 'get' | 'post' | 'patch' | 'delete'
@@ -34,6 +37,11 @@ export interface Endpoint {
   /** Further paths of the same endpoint; those under `/api/membership` have one more (`getPaths`). */
   readonly aliases?: readonly `/${string}`[]
   readonly security: Security
+  /** What an endpoint of the operator API needs; set exactly where `security` is `operator`. */
+  readonly operator?: OperatorAccess & {
+    /** Its answer has a secret, so it is not kept for a repeat of the request. */
+    readonly showsSecret?: true
+  }
   /** One line that describes it. */
   readonly summary: string
   readonly query?: z.ZodObject
@@ -105,6 +113,15 @@ export function getErrorCodes({ security, body, bodyMediaType, errors }: Endpoin
     api_credential: ['sign_in_required', 'temporarily_unavailable'],
     signed_url: [],
     operator_token: [],
+    operator: [
+      'sign_in_required',
+      'forbidden_origin',
+      'second_factor_required',
+      'step_up_required',
+      'permission_denied',
+      'not_found',
+      'conflict',
+    ],
     diagnostic_token: [],
   }
   const bodyCodes: readonly ErrorCode[] =

@@ -20,6 +20,9 @@ import * as messages from './messages.ts'
 import * as models from './models.ts'
 import * as operations from './operations.ts'
 import * as payments from './payments.ts'
+import * as operatorMembers from './operator/members.ts'
+import * as operatorRecords from './operator/audit.ts'
+import * as operators from './operator/operators.ts'
 import * as responses from './responses.ts'
 import * as tools from './tools.ts'
 
@@ -38,6 +41,7 @@ export const endpointsByArea = {
   'Buying and orders': collectEndpoints(orders),
   Payments: collectEndpoints(payments),
   'Programs that sign in': collectEndpoints(connect),
+  'Operator API': [...collectEndpoints(operatorMembers), ...collectEndpoints(operatorRecords), ...collectEndpoints(operators)],
   Operations: [...collectEndpoints(operations), ...collectEndpoints(diagnostics)],
 } as const satisfies Record<string, readonly NamedEndpoint[]>
 

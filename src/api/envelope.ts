@@ -86,3 +86,18 @@ export const messagesFailure = z
     id: 'MessagesFailure',
     description: 'A failure as clients of messages read it. The status may differ from the catalogue’s.',
   })
+
+/** A failure of the operator API, as RFC 9457 has it, with the code of the catalogue. */
+export const problem = z
+  .strictObject({
+    type: z.string().meta({ description: 'The address of the page that explains the code.' }),
+    title: codes.meta({ description: 'The code.' }),
+    status: z.int(),
+    detail: z.string().min(1),
+    instance: z.string().meta({ description: 'The request id.' }),
+    code: codes,
+    param: z.string().nullable().meta({ description: 'The field at fault.' }),
+    detail_zh: z.string().min(1),
+    actions: z.array(z.enum(actions)),
+  })
+  .meta({ id: 'Problem', description: 'A failure of the operator API (RFC 9457).' })

@@ -55,6 +55,10 @@ export function toEnvelopeReply(
   if (details.retryAfter !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(details.retryAfter)))
   if (details.shouldRetry !== undefined) headers['x-should-retry'] = String(details.shouldRetry)
   if (failure.status === 401) headers['www-authenticate'] ??= `Bearer realm="${x.names.slug}"`
+  if (isOperatorRequest(x.inbound)) {
+    const problemHeaders = { ...headers, 'content-type': 'application/problem+json' }
+    return { status: failure.status, headers: problemHeaders, body: toProblemJson(x, failure) }
+  }
   const body = isMcpMessage(x.inbound) ? toJsonRpcError(x, failure) : toEnvelopeJson(x, failure)
   const reply = { status: failure.status, headers, body }
   return x.translation === undefined ? reply : x.translation.toFailureReply(x, failure, reply)
@@ -74,6 +78,26 @@ export function describeFailure({ id, debug }: Pick<Exchange, 'id' | 'debug'>, f
 
 function isMcpMessage({ method, path }: Partial<Pick<Inbound, 'method' | 'path'>>): boolean {
   return method === 'POST' && path === '/v1/mcp'
+}
+
+function isOperatorRequest({ path }: Partial<Pick<Inbound, 'path'>>): boolean {
+  return path?.startsWith('/api/operator/v1/') === true
+}
+
+/** RFC 9457. The codes are the same as everywhere. */
+function toProblemJson({ id, siteUrl }: Pick<Exchange, 'id' | 'siteUrl'>, failure: GatewayError): string {
+  const { code, status, message, messageZh, actions, details } = failure
+  return JSON.stringify({
+    type: `${siteUrl}/docs/errors#${code}`,
+    title: code,
+    status,
+    detail: message,
+    instance: id,
+    code,
+    param: details.param ?? null,
+    detail_zh: messageZh,
+    actions,
+  })
 }
 
 /** JSON-RPC 2.0, 5.1. Other failures have a code of the range for servers. */

@@ -5,7 +5,7 @@ import { toAddressPrefix } from './request/client-ip.ts'
 import { getExchange } from './request-context.ts'
 import type { RequestState } from './request-context.ts'
 
-const recordedPaths = /^\/(?:api\/membership|oauth|connect)\//
+const recordedPaths = /^\/(?:api\/membership|api\/operator\/v1|oauth|connect)\//
 
 /** @param errorCode the code of the envelope, or undefined where OAuth has its own body or the request succeeded */
 export function recordRequest(ctx: Context, errorCode: string | undefined, services: Services): void {

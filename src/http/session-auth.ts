@@ -76,7 +76,7 @@ export async function getSession({ token }: Member, { membership }: Pick<Service
   return session
 }
 
-function requireOwnOriginPage(ctx: Context, { origins }: Pick<Services, 'origins'>): void {
+export function requireOwnOriginPage(ctx: Context, { origins }: Pick<Services, 'origins'>): void {
   ctx.vary('Sec-Fetch-Site')
   ctx.vary('Origin')
   if (!isOwnOriginPage(ctx.req.headers, origins.site)) throw new GatewayError('forbidden_origin')

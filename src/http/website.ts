@@ -9,6 +9,7 @@ import { mountMembershipRoutes } from './routes/membership/routes.ts'
 import { mountPaymentRoutes } from './routes/payments.ts'
 import { createNotFoundPage, mountPageRoutes } from './routes/pages.ts'
 import { mountSiteFileRoutes } from './routes/site-files.ts'
+import { mountOperatorApi } from './routes/operator/routes.ts'
 import { mountTurnsExportRoute } from './routes/turns-export.ts'
 import { createServeEndpoint } from './endpoint-handler.ts'
 import { compressResponses } from './response/compress-response.ts'
@@ -25,6 +26,7 @@ export function createWebsite(deps: RouteDeps, api: Router): Middleware {
   mountSiteFileRoutes(site, deps.services)
   mountPageRoutes(site, { services: deps.services, assets, openConsent })
   mountTurnsExportRoute(site, deps.services)
+  mountOperatorApi(site, deps)
   // The router itself adds the fields that its routes use on the context.
   const route = site.routes() as Middleware
   const notFoundPage = createNotFoundPage(deps, assets)

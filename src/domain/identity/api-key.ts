@@ -29,6 +29,8 @@ export interface ApiKeys {
   create(key: NewApiKey, limit: number): Promise<ApiKey | undefined>
   list(account: string): Promise<readonly ApiKey[]>
   find(id: string): Promise<ApiKey | undefined>
+  /** Keys that begin so, revoked ones too. */
+  listByPrefix(prefix: string, limit: number): Promise<readonly ApiKey[]>
   /** False if the account has no such key. */
   rename(account: string, id: string, name: string): Promise<boolean>
   /** Idempotent; false if the account has no such key. */

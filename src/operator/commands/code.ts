@@ -11,7 +11,7 @@ import { formatCellTime, formatMoment, formatTable, pluralize, renderResult } fr
 import type { CommandResult, OutputOptions } from '../output.ts'
 import { formatZone } from '../../system/terminal/format-time.ts'
 import { parseFutureInstant, parseWholeNumber } from './boost.ts'
-import { formatCsvLine } from './report/report-format.ts'
+import { formatCsvLine } from '../../domain/billing/report-format.ts'
 
 export interface CreateCodeOptions extends OutputOptions {
   readonly plan?: string

@@ -7,7 +7,7 @@ import type { Installation } from '../installation.ts'
 import { findEmails } from '../find-emails.ts'
 import { parseInstant, parseWholeNumber } from './boost.ts'
 import { drawTable, formatCell, pluralize, renderResult, shortenId } from '../output.ts'
-import { formatDollars } from './report/report-format.ts'
+import { formatDollars } from '../../domain/billing/report-format.ts'
 import { formatTime, formatZone } from '../../system/terminal/format-time.ts'
 import type { OutputOptions, CommandResult } from '../output.ts'
 

@@ -74,6 +74,7 @@ export const operators: Migration = {
         created_at ${whole} not null
       ) ${tableEnd}`,
       'create index operator_request_age on operator_request (created_at)',
+      'create index api_key_prefix on api_key (prefix)',
       'alter table audit add column actor text',
       'alter table audit add column reason text',
     ])

@@ -10,7 +10,7 @@ import { chunk } from '../../../src/api/chat.ts'
 import { getPaths, getErrorCodes } from '../../../src/api/endpoint.ts'
 import type { Endpoint } from '../../../src/api/endpoint.ts'
 import { endpointsByArea } from '../../../src/api/endpoints.ts'
-import { envelope, geminiFailure, jsonRpcFailure, messagesFailure, responsesFailure } from '../../../src/api/envelope.ts'
+import { envelope, geminiFailure, jsonRpcFailure, messagesFailure, problem, responsesFailure } from '../../../src/api/envelope.ts'
 
 const knownEndpoints = Object.values(endpointsByArea)
   .flat()
@@ -66,7 +66,7 @@ export function findViolation({ method, path, status, type, body }: RecordedResp
   if (type === 'text/event-stream' && path === '/v1/chat/completions') return findStreamViolation(body)
   if (endpoint !== undefined && isUndescribedMedia(endpoint, { status, type, body }))
     return `the endpoint does not describe ${type || 'an empty body'}`
-  if (type !== 'application/json' || body === '') return null
+  if (!/^application\/(?:problem\+)?json$/.test(type) || body === '') return null
   const answer: unknown = JSON.parse(body)
   const other = endpoint?.otherResponses?.[status]
   if (other !== undefined && describeSchemaIssue(other, answer) === null) return null
@@ -89,13 +89,15 @@ function isUndescribedMedia(
 const failureSchemas = {
   envelope,
   json_rpc: jsonRpcFailure,
+  problem,
   responses: responsesFailure,
   messages: messagesFailure,
   gemini: geminiFailure,
 } as const
 
 /** The format of failures below an endpoint's path, such as that of an unknown id. */
-function findFormat(path: string): 'responses' | 'messages' | 'gemini' | 'envelope' {
+function findFormat(path: string): 'responses' | 'messages' | 'gemini' | 'problem' | 'envelope' {
+  if (path.startsWith('/api/operator/v1/')) return 'problem'
   if (/^\/v1beta\/|^\/v1\/models\/[^/]+:\w+$/.test(path)) return 'gemini'
   if (/^\/v1\/responses(\/|$)/.test(path)) return 'responses'
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'envelope'

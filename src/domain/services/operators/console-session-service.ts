@@ -38,15 +38,14 @@ export class ConsoleSessionService {
     return this.#deps.store.operators.isOpen(this.#deps.clock.now())
   }
 
-  /** Opens a session for a second factor that was just proven; returns the cookie's value. */
+  /** Opens a session for a second factor that was just proven; `token` is the cookie's value. */
   async open(
-    { account, session }: { readonly account: string; readonly session: string },
+    { account, session, token }: { readonly account: string; readonly session: string; readonly token: string },
     method: SecondFactorMethod,
     client: ClientInfo,
-  ): Promise<string> {
-    const token = await this.#create({ account, session, systemUser: null }, consoleSessionMs, client)
+  ): Promise<void> {
+    await this.#create({ account, session, systemUser: null }, { token, lifetimeMs: consoleSessionMs, client })
     await this.#deps.writeAudit('console_opened', account, client, { method })
-    return token
   }
 
   async resolve(token: string): Promise<ConsoleActor | undefined> {
@@ -91,25 +90,23 @@ export class ConsoleSessionService {
     return looksLikeToken(token) ? store.operators.findShellLink(hashToken(token), clock.now()) : undefined
   }
 
-  /** Undefined for a link that was used, has expired, or never existed. */
-  async openByShellLink(token: string, client: ClientInfo): Promise<string | undefined> {
+  /** Opens a session whose cookie is `token`. False for a link that was used, has expired, or never existed. */
+  async openByShellLink(link: string, token: string, client: ClientInfo): Promise<boolean> {
     const { store, clock, writeAudit } = this.#deps
-    const systemUser = looksLikeToken(token) ? await store.operators.useShellLink(hashToken(token), clock.now()) : undefined
-    if (systemUser === undefined) return undefined
-    const opened = await this.#create({ account: null, session: null, systemUser }, shellSessionMs, client)
+    const systemUser = looksLikeToken(link) ? await store.operators.useShellLink(hashToken(link), clock.now()) : undefined
+    if (systemUser === undefined) return false
+    await this.#create({ account: null, session: null, systemUser }, { token, lifetimeMs: shellSessionMs, client })
     const author = { actor: { kind: 'shell', system_user: systemUser }, reason: null } as const
     await writeAudit('console_opened', null, client, { method: 'shell', system_user: systemUser }, author)
-    return opened
+    return true
   }
 
   async #create(
     owner: { readonly account: string | null; readonly session: string | null; readonly systemUser: string | null },
-    lifetimeMs: number,
-    client: ClientInfo,
-  ): Promise<string> {
+    { token, lifetimeMs, client }: { readonly token: string; readonly lifetimeMs: number; readonly client: ClientInfo },
+  ): Promise<void> {
     const { store, clock, ids } = this.#deps
     const at = clock.now()
-    const token = mintToken((size) => ids.bytes(size))
     await store.operators.createSession({
       ...owner,
       id: ids.next('ops_', at),
@@ -120,6 +117,5 @@ export class ConsoleSessionService {
       createdAt: at,
       expiresAt: at + lifetimeMs,
     })
-    return token
   }
 }

@@ -7,7 +7,7 @@ import type { ReportDimension, ReportRow } from '../../../domain/billing/report.
 import { zeroSums } from '../../../domain/billing/report.ts'
 import type { Calendar } from '../../../domain/billing/period.ts'
 import { createCalendar } from '../../../domain/billing/period.ts'
-import { formatDollars, isCostKnown } from './report-format.ts'
+import { formatDollars, isCostKnown } from '../../../domain/billing/report-format.ts'
 
 /** A charge is what one key used of one product through one upstream in one day. */
 export const focusDimensions = [

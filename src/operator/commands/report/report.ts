@@ -8,7 +8,8 @@ import { renderResult } from '../../output.ts'
 import type { CommandResult, OutputOptions, StreamedResult } from '../../output.ts'
 import { parsePastInstant } from '../ledger.ts'
 import { focusDimensions, focusHeading, toFocusRecord } from './focus-columns.ts'
-import { createReportFormat, drawReport, formatCsvLine } from './report-format.ts'
+import { createReportFormat, formatCsvLine } from '../../../domain/billing/report-format.ts'
+import { drawReport } from './report-format.ts'
 
 export interface ReportOptions extends OutputOptions {
   readonly by?: string

@@ -7,7 +7,7 @@ import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { saveCarriedUsage } from '../billing/carried-usage.ts'
 import { toPlanTerms } from '../billing/plan-terms.ts'
-import { assertOwnerRemains, endOperatorCredentials } from './operators.ts'
+import { endOperatorCredentials, transactUnlessLastOwner } from './operators.ts'
 
 /**
  * The terms in effect. An older version that gives an account another plan leaves the terms of the one before, which do not count then. A
@@ -207,26 +207,20 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
       return rows.map(({ id }) => id)
     },
 
-    setStatus(id, status) {
-      return transact(async (transaction) => {
-        if (status === 'disabled') {
-          await assertOwnerRemains(transaction, id)
-          await transaction.deleteFrom('operator_session').where('account', '=', id).execute()
-        }
-        return hasUpdated(
-          await transaction
-            .updateTable('account')
-            .set({ status })
-            .where('id', '=', id)
-            .where('status', '!=', 'deleted')
-            .execute(),
+    async setStatus(id, status) {
+      const update = async (db: Kysely<Schema>): Promise<boolean> =>
+        hasUpdated(
+          await db.updateTable('account').set({ status }).where('id', '=', id).where('status', '!=', 'deleted').execute(),
         )
+      if (status === 'active') return update(write)
+      return transactUnlessLastOwner(transact, id, async (transaction) => {
+        await transaction.deleteFrom('operator_session').where('account', '=', id).execute()
+        return update(transaction)
       })
     },
 
     erase(id, at, legacy = null) {
-      return transact(async (transaction) => {
-        await assertOwnerRemains(transaction, id)
+      return transactUnlessLastOwner(transact, id, async (transaction) => {
         const erased = await transaction.selectFrom('account').select('canonical_email').where('id', '=', id).executeTakeFirst()
         const updated = await transaction
           .updateTable('account')

@@ -107,6 +107,11 @@ export function createApiKeyRepository({ read, write }: Database): ApiKeys {
       return row === undefined ? undefined : toApiKey(row)
     },
 
+    async listByPrefix(prefix, limit) {
+      const keys = read.selectFrom('api_key').select(apiKeyColumns).where('prefix', '=', prefix).orderBy('id').limit(limit)
+      return (await keys.execute()).map(toApiKey)
+    },
+
     async rename(account, id, name) {
       const results = await write
         .updateTable('api_key')

@@ -52,7 +52,7 @@ export function createOperatorRepository(database: Database): Operators {
     },
 
     setRole(account, role, at) {
-      return transact(async (transaction) => {
+      const change = async (transaction: Kysely<Schema>) => {
         const owner = await transaction
           .selectFrom('account')
           .leftJoin('operator', 'operator.account', 'account.id')
@@ -60,7 +60,6 @@ export function createOperatorRepository(database: Database): Operators {
           .where('account.id', '=', account)
           .executeTakeFirst()
         if (owner?.status !== 'active') return undefined
-        if (role?.name !== 'owner') await assertOwnerRemains(transaction, account)
         if (role === null) {
           await transaction.deleteFrom('operator').where('account', '=', account).execute()
           await endOperatorCredentials(transaction, account, at)
@@ -73,7 +72,8 @@ export function createOperatorRepository(database: Database): Operators {
             .execute()
         }
         return { before: owner.role }
-      })
+      }
+      return role?.name === 'owner' ? transact(change) : transactUnlessLastOwner(transact, account, change)
     },
 
     async findSecondFactor(account) {
@@ -266,18 +266,28 @@ export function createOperatorRepository(database: Database): Operators {
 }
 
 /**
- * Called in the transaction that disables, deletes or demotes an account.
- * @throws LastOwnerError where no other active owner is left
+ * Runs the transaction that disables, deletes or demotes an account.
+ * @throws LastOwnerError where no other active owner would be left
  */
-export async function assertOwnerRemains(transaction: Kysely<Schema>, account: string): Promise<void> {
-  const owners = await transaction
-    .selectFrom('operator')
-    .innerJoin('account', 'account.id', 'operator.account')
-    .select('operator.account')
-    .where('operator.role', '=', 'owner')
-    .where('account.status', '=', 'active')
-    .execute()
-  if (owners.length === 1 && owners[0]?.account === account) throw new LastOwnerError()
+export async function transactUnlessLastOwner<Result>(
+  transact: Database['transact'],
+  account: string,
+  work: (transaction: Kysely<Schema>) => Promise<Result>,
+): Promise<Result> {
+  // Thrown outside of the transaction: PostgreSQL's takes an unknown error within it for a lost connection.
+  const outcome = await transact(async (transaction) => {
+    const owners = await transaction
+      .selectFrom('operator')
+      .innerJoin('account', 'account.id', 'operator.account')
+      .select('operator.account')
+      .where('operator.role', '=', 'owner')
+      .where('account.status', '=', 'active')
+      .execute()
+    if (owners.length === 1 && owners[0]?.account === account) return { kind: 'last_owner' } as const
+    return { kind: 'done', result: await work(transaction) } as const
+  })
+  if (outcome.kind === 'last_owner') throw new LastOwnerError()
+  return outcome.result
 }
 
 /** Ends what an operator could act with, in the transaction that takes the right to it. */

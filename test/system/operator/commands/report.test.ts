@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { computeUpstreamCost } from '../../../../src/domain/billing/upstream-cost.ts'
-import { formatCsvLine, formatDollars } from '../../../../src/operator/commands/report/report-format.ts'
+import { formatCsvLine, formatDollars } from '../../../../src/domain/billing/report-format.ts'
 import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
 import { setUpAnthropicGateway, setUpResponsesGateway } from '../../../support/gateway/scripted-gateway.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'

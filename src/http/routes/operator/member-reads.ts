@@ -1,0 +1,109 @@
+/** Members as operators see them: found, with plan, pools, turns, keys, sessions and log. */
+import type { ResponseOf } from '../../../api/endpoint.ts'
+import {
+  findMembers,
+  listMemberAudit,
+  listMemberKeys,
+  listMemberSessions,
+  listMemberTurns,
+  showMember,
+} from '../../../api/operator/members.ts'
+import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../domain/billing/usage.ts'
+import type { Account } from '../../../domain/identity/account.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import { GatewayError } from '../../../errors.ts'
+import { getBalance } from '../../../services/member-usage.ts'
+import type { Services } from '../../../services/services.ts'
+import type { ServeOperatorEndpoint } from '../../operator-endpoint.ts'
+import { toSession } from '../membership/sessions.ts'
+import { toOperatorAuditRecord } from './records.ts'
+import { toPage } from './to-page.ts'
+
+/** Characters of an API key, after its fixed part, that are stored. */
+const keyPrefixChars = 4
+const maxKeysOfPrefix = 50
+
+export function mountMemberReads(serve: ServeOperatorEndpoint, services: Services): void {
+  const { store, membership, names } = services
+
+  serve(findMembers, async ({ query: { q, cursor, limit } }) => {
+    if (q === undefined) {
+      const page = { limit: limit + 1, ...(cursor === undefined ? {} : { after: cursor }) }
+      return toPage((await store.accounts.list(page)).map(toMember), limit)
+    }
+    const text = q.trim()
+    if (!text.startsWith(names.keyPrefix)) {
+      const account = await store.accounts.find(text)
+      return toPage(account === undefined ? [] : [toMember(account)], limit)
+    }
+    const keys = await store.apiKeys.listByPrefix(text.slice(0, names.keyPrefix.length + keyPrefixChars), maxKeysOfPrefix)
+    const accounts = await Promise.all([...new Set(keys.map(({ account }) => account))].map((id) => store.accounts.find(id)))
+    return { object: 'list', data: accounts.filter((each) => each !== undefined).map(toMember), next_cursor: null }
+  })
+
+  serve(showMember, async ({ params: { id } }) => {
+    const account = await requireMember(id, services)
+    const balance = await getBalance(account, services)
+    return { member: toMember(account), pools: toUsagePools(balance), boosts: toUsageBoosts(balance) }
+  })
+
+  serve(listMemberTurns, async ({ params: { id }, query: { cursor, limit } }) => {
+    const { id: account } = await requireMember(id, services)
+    const page = { account, limit: limit + 1, ...(cursor === undefined ? {} : { before: cursor }) }
+    const turns = await services.ledger.turns(page)
+    const shown = turns.slice(0, limit)
+    const next = turns.length > limit ? (shown.at(-1)?.id ?? null) : null
+    return { object: 'list', data: shown.map(toUsageTurn), next_cursor: next }
+  })
+
+  serve(listMemberKeys, async ({ params: { id } }) => {
+    const { id: account } = await requireMember(id, services)
+    const data = (await membership.apiKeys.list(account)).map((key) => ({
+      id: key.id,
+      name: key.name,
+      prefix: key.prefix,
+      last4: key.last4,
+      created_at: formatInstant(key.createdAt),
+      last_used_at: formatInstant(key.lastUsedAt),
+      expires_at: formatInstant(key.expiresAt),
+      revoked_at: formatInstant(key.revokedAt),
+    }))
+    return { object: 'list', data }
+  })
+
+  serve(listMemberSessions, async ({ params: { id } }) => {
+    const { id: account } = await requireMember(id, services)
+    const data = (await membership.sessions.list(account)).map((session) => {
+      const { current: _, ...shown } = toSession(session, '')
+      return shown
+    })
+    return { object: 'list', data }
+  })
+
+  serve(listMemberAudit, async ({ params: { id }, query: { cursor, limit } }) => {
+    const { id: account } = await requireMember(id, services)
+    const page = { account, limit: limit + 1, ...(cursor === undefined ? {} : { before: cursor }) }
+    return toPage((await store.audit.list(page)).map(toOperatorAuditRecord), limit)
+  })
+}
+
+/** By id or address. */
+export async function requireMember(idOrEmail: string, { store }: Pick<Services, 'store'>): Promise<Account> {
+  const account = await store.accounts.find(idOrEmail)
+  if (account === undefined) throw new GatewayError('not_found')
+  return account
+}
+
+type Member = ResponseOf<typeof findMembers>['data'][number]
+
+export function toMember({ id, email, plan, planUntil, terms, status, createdAt }: Account): Member {
+  return {
+    id,
+    email,
+    plan,
+    plan_until: formatInstant(planUntil),
+    terms: terms?.id ?? null,
+    status,
+    created_at: formatInstant(createdAt),
+  }
+}

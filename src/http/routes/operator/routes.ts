@@ -1,0 +1,16 @@
+/** The operator API, `/api/operator/v1`. */
+import type { RouteDeps } from '../../route-deps.ts'
+import type { Router } from '../../../system/vendor/koa-router.ts'
+import { createServeOperatorEndpoint } from '../../operator-endpoint.ts'
+import { mountMemberReads } from './member-reads.ts'
+import { mountMemberWrites } from './member-writes.ts'
+import { mountOperatorRecords } from './records.ts'
+import { mountOperatorRoutes } from './operators.ts'
+
+export function mountOperatorApi(router: Router, deps: RouteDeps): void {
+  const serve = createServeOperatorEndpoint(router, deps.services)
+  mountMemberReads(serve, deps.services)
+  mountMemberWrites(serve, deps.services)
+  mountOperatorRecords(serve, deps)
+  mountOperatorRoutes(serve, deps.services)
+}

@@ -2,6 +2,7 @@
 import type { Account } from '../domain/identity/account.ts'
 import type { ClientInfo } from '../domain/identity/client-info.ts'
 import type { Session } from '../domain/identity/session.ts'
+import type { ConsoleActor } from '../domain/services/operators/console-session-service.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Services } from '../services/services.ts'
 import { html } from './html.ts'
@@ -111,6 +112,10 @@ export interface PageBrowser {
   readonly setSignInStep: (step: SignInStep) => void
   /** Signs in to the account, and ends the sessions that the browser had before. */
   readonly openSession: (account: string, token: string) => Promise<void>
+  /** The operator of the console's cookie, which is apart from the member's. */
+  readonly findConsoleActor: () => Promise<ConsoleActor | undefined>
+  /** Null deletes the console's cookie. */
+  readonly setConsoleToken: (token: string | null) => void
 }
 
 /** A code was sent. The browser keeps this, so that a reload shows the field for it, and its link leads on to the page that was wanted. */

@@ -20,6 +20,8 @@ import { createRedeemView, redeemActions } from './views/member/redeem.ts'
 import { createSecurityView, securityActions } from './views/member/security.ts'
 import { createSessionsView, sessionActions } from './views/member/sessions.ts'
 import { createUsageView } from './views/member/usage.ts'
+import { consoleActions, consoleRepeats, createConsoleView } from './views/operator/console.ts'
+import { createShellLinkView, shellLinkActions, shellLinkRepeats } from './views/operator/shell-link.ts'
 import { createPlansView } from './views/plans.ts'
 import { createSignInLinkView, signInLinkActions, signInLinkRepeats } from './views/sign-in-link.ts'
 import { createSignInSwitchView } from './views/sign-in-switch.ts'
@@ -116,5 +118,21 @@ export const pages: readonly Page[] = [
     notices: (t) => t.demoPayment.notices,
   },
   { path: '/sign-out', audience: 'members', view: createSignOutView, actions: signOutActions },
+  {
+    path: '/operator',
+    audience: 'everyone',
+    view: createConsoleView,
+    actions: consoleActions,
+    repeats: consoleRepeats,
+    notices: (t) => t.operator.notices,
+  },
+  {
+    path: '/operator/link',
+    audience: 'everyone',
+    view: createShellLinkView,
+    actions: shellLinkActions,
+    repeats: shellLinkRepeats,
+    hasPrivateAddress: true,
+  },
   { path: '/chat', audience: 'members', view: createChatView },
 ]

@@ -25,6 +25,7 @@ import {
   setSessionCookie,
   setSignInStep,
 } from '../request/member-cookies.ts'
+import { readOperatorCookie, setOperatorCookie } from '../request/operator-cookie.ts'
 import { openSession } from '../open-session.ts'
 import { requireFormOrigin, submitForm } from '../page-form.ts'
 import { getClientInfo, getSession } from '../session-auth.ts'
@@ -168,6 +169,11 @@ function toPageBrowser(ctx: Context, services: Services): PageBrowser {
     signInStep: readSignInStep(ctx, services),
     setSignInStep: (step) => setSignInStep(ctx, services, step),
     openSession: (account, token) => openSession(ctx, services, account, token),
+    findConsoleActor: async () => {
+      const token = readOperatorCookie(ctx, services)
+      return token === null ? undefined : services.membership.consoleSessions.resolve(token)
+    },
+    setConsoleToken: (token) => setOperatorCookie(ctx, services, token),
   }
 }
 

@@ -6,6 +6,7 @@ import { keys } from './en/keys.ts'
 import { legal } from './en/legal.ts'
 import { orders } from './en/orders.ts'
 import { plans } from './en/plans.ts'
+import { operator } from './en/operator.ts'
 import { redeem } from './en/redeem.ts'
 import { sessions } from './en/sessions.ts'
 
@@ -35,6 +36,7 @@ export const en = {
   legal,
   orders,
   plans,
+  operator,
   redeem,
   demoPayment,
   signIn: {

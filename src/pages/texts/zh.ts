@@ -8,6 +8,7 @@ import { keys } from './zh/keys.ts'
 import { legal } from './zh/legal.ts'
 import { orders } from './zh/orders.ts'
 import { plans } from './zh/plans.ts'
+import { operator } from './zh/operator.ts'
 import { redeem } from './zh/redeem.ts'
 import { sessions } from './zh/sessions.ts'
 
@@ -36,6 +37,7 @@ export const zh: Texts = {
   legal,
   orders,
   plans,
+  operator,
   redeem,
   demoPayment,
   signIn: {

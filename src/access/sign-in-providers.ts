@@ -12,6 +12,8 @@ interface IdentityClaims {
   readonly subject: string
   readonly email: string | null
   readonly emailVerified: boolean
+  /** Of the configured claim; empty without one. */
+  readonly groups: readonly string[]
   readonly idToken: string
 }
 
@@ -23,6 +25,7 @@ interface CodeExchange {
 }
 
 const timeoutSeconds = 10
+const maxGroups = 1_000
 /** Endpoints and keys of a provider change rarely, but without a restart of ours. */
 const metadataMaxAgeMs = 60 * 60_000
 /** openid-client's error code for a provider whose metadata names another issuer. */
@@ -69,16 +72,19 @@ export class ProviderClients {
       })
       const claims = tokens.claims()
       if (claims === undefined || tokens.id_token === undefined) throw new Error('the provider sent no id token')
-      // Some providers return the email address only from the userinfo endpoint.
+      const groupsClaim = this.#providers[id]?.groups?.claim ?? null
+      const isComplete = typeof claims['email'] === 'string' && (groupsClaim === null || claims[groupsClaim] !== undefined)
+      // Some providers return the email address, or groups, only from the userinfo endpoint.
       const profile =
-        typeof claims['email'] === 'string' || client.serverMetadata().userinfo_endpoint === undefined
+        isComplete || client.serverMetadata().userinfo_endpoint === undefined
           ? claims
-          : await oidc.fetchUserInfo(client, tokens.access_token, claims.sub)
+          : { ...claims, ...(await oidc.fetchUserInfo(client, tokens.access_token, claims.sub)) }
       const email = profile['email']
       return {
         subject: claims.sub,
         email: typeof email === 'string' ? email : null,
         emailVerified: profile['email_verified'] === true,
+        groups: groupsClaim === null ? [] : readGroups(profile[groupsClaim]),
         idToken: tokens.id_token,
       }
     } catch (error) {
@@ -94,6 +100,12 @@ export class ProviderClients {
     if (client.serverMetadata().end_session_endpoint === undefined) return null
     return oidc.buildEndSessionUrl(client, { id_token_hint: idToken, post_logout_redirect_uri: returnTo }).href
   }
+}
+
+/** A list of names, or one name; anything else is no group. */
+function readGroups(value: unknown): readonly string[] {
+  const names: readonly unknown[] = Array.isArray(value) ? value.slice(0, maxGroups) : [value]
+  return names.filter((name) => typeof name === 'string')
 }
 
 /** Imported at the first sign-in: most installations have no provider, and the start should not wait for it. */

@@ -45,9 +45,9 @@ async function findKey(token: string | null, ctx: Context, services: Services): 
 }
 
 /** A member with a role, who is told to prove a second factor; other members are no operators. */
-async function findUnverified(token: string | null, { credentials, store }: Services): Promise<OperatorActor | null> {
+async function findUnverified(token: string | null, { credentials, store, clock }: Services): Promise<OperatorActor | null> {
   const credential = token === null ? null : await credentials.resolve(token)
   if (credential?.kind !== 'cookie') return null
-  const operator = await store.operators.find(credential.account.id)
+  const operator = await store.operators.find(credential.account.id, clock.now())
   return operator === undefined ? null : { kind: 'unverified', account: operator.account, role: operator.role }
 }

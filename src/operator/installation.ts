@@ -67,7 +67,7 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
   const onCredentialsChanged = (): void => undefined
   const subscriptions = new SubscriptionService({ ...parts, plans, defaultPlan, writeAudit, onCredentialsChanged })
   const memberAdmin = new MemberAdminService({ ...parts, plans, defaultPlan, subscriptions, writeAudit, onCredentialsChanged })
-  const operatorRoles = new OperatorRoleService({ ...parts, writeAudit })
+  const operatorRoles = new OperatorRoleService({ ...parts, writeAudit, groupRoles: {} })
   const actor = { kind: 'command', systemUser: getSystemUser() } as const
   const createAuthor = (reason?: string): OperatorAuthor => ({ actor, client: null, reason: reason ?? null })
   const services = { subscriptions, memberAdmin, operatorRoles }

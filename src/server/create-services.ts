@@ -138,6 +138,9 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     secret,
     sessionPrefix: names.sessionPrefix,
     operatorKeyPrefix: names.operatorKeyPrefix,
+    groupRoles: Object.fromEntries(
+      Object.entries(config.signIn.providers).map(([id, { groups }]) => [id, Object.entries(groups?.roles ?? {})]),
+    ),
     oneTimePasswords: createOneTimePasswords({ issuer: config.brand.name, secret, random: (size) => ids.bytes(size) }),
     rules: { ...config.signIn, isDisposable: config.signIn.blockDisposable ? createDisposableDomainCheck() : () => false },
     attemptLimitTable,

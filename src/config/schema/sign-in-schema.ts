@@ -1,5 +1,7 @@
 /** The schema of `signIn` in `gateway.config.ts`: providers, sign-up and mail addresses. */
 import { z } from 'zod'
+import { groupRoles } from '../../domain/identity/operators/operator-role.ts'
+import type { GroupRole } from '../../domain/identity/operators/operator-role.ts'
 import { signUpModes } from '../../domain/identity/sign-up.ts'
 import { exactUrlSchema, secretSchema, urlSchema } from './value-schemas.ts'
 
@@ -27,6 +29,19 @@ export const signInSchema = z
            * address to return to.
            */
           endSession: z.boolean().default(false),
+          /**
+           * Groups of the provider that make members operators. The role is read at each sign-in with the provider, the first match counts,
+           * and it lapses 12 hours after the last one. Owners are made by hand.
+           */
+          groups: z
+            .strictObject({
+              /** The claim of the ID token, or of the userinfo endpoint, that lists the groups. */
+              claim: z.string().min(1).default('groups'),
+              /** Group names with their role. */
+              roles: z.record(z.string().min(1), z.enum(groupRoles as [GroupRole, ...GroupRole[]])),
+            })
+            .nullable()
+            .default(null),
         }),
       )
       .default({}),

@@ -35,6 +35,7 @@ import type { OneTimePasswords } from '../identity/operators/one-time-passwords.
 import { ConsoleSessionService } from './operators/console-session-service.ts'
 import { MemberAdminService } from './operators/member-admin-service.ts'
 import { OperatorKeyService } from './operators/operator-key-service.ts'
+import type { GroupRoles } from './operators/operator-role-service.ts'
 import { OperatorRoleService } from './operators/operator-role-service.ts'
 import { SecondFactorService } from './operators/second-factor-service.ts'
 
@@ -48,6 +49,7 @@ interface MembershipDeps {
   readonly sessionPrefix: string
   readonly operatorKeyPrefix: string
   readonly oneTimePasswords: OneTimePasswords
+  readonly groupRoles: GroupRoles
   readonly rules: EmailRules & SignUpRules
   readonly attemptLimitTable: AttemptLimitTable
   readonly boostRules: BoostRules
@@ -150,9 +152,10 @@ export function createMembership(deps: MembershipDeps): Membership {
         })
   const signUp = new SignUpService(sharedDeps)
   const sessions = new SessionService(sharedDeps)
+  const operatorRoles = new OperatorRoleService(sharedDeps)
   return {
     signIn: new SignInService({ ...sharedDeps, signUp, sessions }),
-    providerSignIn: new ProviderSignInService({ ...sharedDeps, signUp, sessions }),
+    providerSignIn: new ProviderSignInService({ ...sharedDeps, signUp, sessions, operatorRoles }),
     account: new AccountService({ ...sharedDeps, orders }),
     apiKeys: new ApiKeyService(sharedDeps),
     sessions,
@@ -165,7 +168,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
     purchaseMail,
     memberAdmin: new MemberAdminService({ ...sharedDeps, subscriptions }),
-    operatorRoles: new OperatorRoleService(sharedDeps),
+    operatorRoles,
     operatorKeys: new OperatorKeyService(sharedDeps),
     secondFactors: new SecondFactorService(sharedDeps),
     consoleSessions: new ConsoleSessionService(sharedDeps),

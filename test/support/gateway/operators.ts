@@ -62,7 +62,7 @@ export async function createOperatorKey(
   limits: { readonly networks?: readonly string[]; readonly dailyCredits?: number; readonly days?: number | null } = {},
 ): Promise<{ readonly id: string; readonly token: string; readonly program: WebsiteClient }> {
   const { membership, store, clock } = gateway.services
-  const operator = await store.operators.find(owner.account)
+  const operator = await store.operators.find(owner.account, clock.now())
   if (operator === undefined) throw new Error('the maker has no role')
   const actor = {
     kind: 'session',

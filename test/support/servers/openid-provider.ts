@@ -7,6 +7,7 @@ export interface ProviderUser {
   /** A provider may send claims of a wrong type. */
   readonly email?: unknown
   readonly email_verified?: unknown
+  readonly groups?: unknown
 }
 
 export interface OpenIdProvider {
@@ -37,7 +38,7 @@ export async function startOpenIdProvider(
         token_endpoint_auth_method: 'client_secret_basic',
       },
     ],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified', 'groups'] },
     pkce: { required: () => true },
     cookies: { keys: ['a key of tests alone'] },
     findAccount: (_: unknown, sub: string) => ({ accountId: sub, claims: () => ({ sub, ...users[sub] }) }),

@@ -11,6 +11,7 @@ const settings = {
   clientAuth: 'auto' as const,
   scopes: ['openid'],
   endSession: false,
+  groups: null,
 }
 
 t.test('reads the metadata again after an hour, after a failure, and after a failed sign-in', async (t) => {

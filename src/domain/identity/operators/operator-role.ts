@@ -45,3 +45,10 @@ export function roleHasScope(role: OperatorRole, scope: OperatorScope): boolean 
 export function isOperatorRole(text: string): text is OperatorRole {
   return Object.hasOwn(operatorRoles, text)
 }
+
+/** A role that groups of a provider give; an owner is made by hand. */
+export type GroupRole = Exclude<OperatorRole, 'owner'>
+export const groupRoles = operatorRoleNames.filter((role): role is GroupRole => role !== 'owner')
+
+/** How long after its member's last sign-in with the provider such a role has effect. */
+export const groupRoleMs = 12 * 3_600_000

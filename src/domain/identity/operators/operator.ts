@@ -1,6 +1,6 @@
 /** The storage port of operators: roles, second factors, sessions of the console, shell links and keys. */
 import type { AuditActor } from './operator-actor.ts'
-import type { OperatorRole, OperatorScope } from './operator-role.ts'
+import type { GroupRole, OperatorRole, OperatorScope } from './operator-role.ts'
 
 /** An account with a role. */
 export interface Operator {
@@ -83,9 +83,9 @@ export interface OperatorRequest {
 export interface Operators {
   /** Whether anything can open the console: a role, a shell link that may be used, or a session of one. */
   isOpen(now: number): Promise<boolean>
-  list(): Promise<readonly Operator[]>
-  /** Undefined for an account without a role, and for one that is not active. */
-  find(account: string): Promise<Operator | undefined>
+  list(now: number): Promise<readonly Operator[]>
+  /** Undefined for an account without a role that has effect, and for one that is not active. */
+  find(account: string, now: number): Promise<Operator | undefined>
   /**
    * Null takes the role away, and with it sessions and keys. Returns the role of before; undefined if the account is not active.
    * @throws LastOwnerError
@@ -95,6 +95,16 @@ export interface Operators {
     role: { readonly name: OperatorRole; readonly provider: string | null } | null,
     at: number,
   ): Promise<{ readonly before: OperatorRole | null } | undefined>
+  /**
+   * Gives the role that the groups of a provider say now, or takes one that they gave before. A role that was given by hand, or by another
+   * provider, stays. Returns the roles of before and after.
+   */
+  applyGroupRole(
+    account: string,
+    provider: string,
+    role: GroupRole | null,
+    at: number,
+  ): Promise<{ readonly before: OperatorRole | null; readonly after: OperatorRole | null }>
 
   findSecondFactor(account: string): Promise<SecondFactor | undefined>
   /** Replaces one that was never confirmed; false where one is confirmed. */
@@ -134,7 +144,7 @@ export interface Operators {
   listKeys(account: string | null): Promise<readonly OperatorKey[]>
   findKey(id: string): Promise<OperatorKey | undefined>
   /** The key with the role that its maker has now; undefined if the maker has none, or is not active. */
-  findKeyByHash(hash: Uint8Array): Promise<{ readonly key: OperatorKey; readonly role: OperatorRole } | undefined>
+  findKeyByHash(hash: Uint8Array, now: number): Promise<{ readonly key: OperatorKey; readonly role: OperatorRole } | undefined>
   recordKeyUse(id: string, at: number): Promise<void>
   /** False for a key that does not exist. */
   revokeKey(id: string, at: number): Promise<boolean>

@@ -107,10 +107,10 @@ export class OperatorKeyService {
   ): Promise<Extract<OperatorActor, { readonly kind: 'key' }> | undefined> {
     const { store, clock, operatorKeyPrefix } = this.#deps
     if (!looksLikeApiKey(token, operatorKeyPrefix)) return undefined
-    const found = await store.operators.findKeyByHash(hashToken(token))
+    const now = clock.now()
+    const found = await store.operators.findKeyByHash(hashToken(token), now)
     if (found === undefined) return undefined
     const { key, role } = found
-    const now = clock.now()
     if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= now)) return undefined
     if (key.networks !== null && !isAllowedFrom(key.networks)) return undefined
     if (now - (key.lastUsedAt ?? 0) >= lastUsedIntervalMs) await store.operators.recordKeyUse(key.id, now)

@@ -5,12 +5,14 @@ import type { EmailRules } from '../../identity/email/email-address.ts'
 import { parseEmail } from '../../identity/email/email-address.ts'
 import type { Store } from '../../store.ts'
 import type { OpenedSession, SessionService } from '../session-service.ts'
+import type { OperatorRoleService } from '../operators/operator-role-service.ts'
 import type { SignUpService } from '../sign-up-service.ts'
 
 interface ProviderSignInDeps {
   readonly store: Pick<Store, 'accounts' | 'providerIdentities'>
   readonly signUp: SignUpService
   readonly sessions: SessionService
+  readonly operatorRoles: Pick<OperatorRoleService, 'applyGroups'>
   readonly writeAudit: AuditWriter
   readonly clock: { now(): number }
   readonly rules: EmailRules
@@ -22,6 +24,8 @@ interface ProviderClaims {
   readonly subject: string
   readonly email: string | null
   readonly emailVerified: boolean
+  /** Of the provider, as the configured claim has them. */
+  readonly groups: readonly string[]
 }
 
 /** Why a provider's sign-in was refused; also a code in the address of the page that says so. */
@@ -65,7 +69,7 @@ export class ProviderSignInService {
     const verdict = claims.email === null ? null : parseEmail(claims.email, rules)
     const address = verdict?.kind === 'good' && claims.emailVerified ? verdict.email : null
     const known = await store.providerIdentities.find(provider, subject)
-    if (known !== undefined) return this.#openProviderSession(known, provider, client, address)
+    if (known !== undefined) return this.#openProviderSession(known, claims, client, address)
     if (address === null) {
       const reason = verdict === null ? 'email_missing' : verdict.kind === 'good' ? 'email_unverified' : 'email_unusable'
       return this.#refuseProvider(reason, provider, null, client)
@@ -80,19 +84,20 @@ export class ProviderSignInService {
     if (outcome === 'other_subject') return this.#refuseProvider('linked_elsewhere', provider, account.id, client)
     // A concurrent sign-in of this identity may have linked it to another account.
     const linked = outcome === 'linked' ? account.id : await store.providerIdentities.find(provider, subject)
-    if (linked !== account.id) return this.#openProviderSession(linked ?? account.id, provider, client, address)
+    if (linked !== account.id) return this.#openProviderSession(linked ?? account.id, claims, client, address)
     if (outcome === 'linked') await this.#deps.writeAudit('provider_linked', account.id, client, { provider })
-    return this.#openProviderSession(account.id, provider, client, address)
+    return this.#openProviderSession(account.id, claims, client, address)
   }
 
   async #openProviderSession(
     account: string,
-    provider: string,
+    { provider, groups }: ProviderClaims,
     client: ClientInfo,
     address: string | null,
   ): Promise<ProviderSignInResult> {
     const opened = await this.#deps.sessions.open(account, 'provider', client)
     if (opened === undefined) return this.#refuseProvider('account_unavailable', provider, account, client)
+    await this.#deps.operatorRoles.applyGroups(account, provider, groups, client)
     const isOffered =
       address !== null && address !== opened.account.email && (await this.#deps.signUp.findAccount(address)) === undefined
     return { ...opened, kind: 'signed-in', changedEmail: isOffered ? address : null }

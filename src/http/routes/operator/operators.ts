@@ -18,7 +18,7 @@ import type { ServeOperatorEndpoint } from '../../operator-endpoint.ts'
 import { requireMember } from './member-reads.ts'
 
 export function mountOperatorRoutes(serve: ServeOperatorEndpoint, services: Services): void {
-  const { store, membership } = services
+  const { store, membership, clock } = services
   const { operatorKeys, operatorRoles } = membership
 
   serve(showOperator, async ({ actor }) => {
@@ -37,7 +37,7 @@ export function mountOperatorRoutes(serve: ServeOperatorEndpoint, services: Serv
 
   serve(listOperators, async () => ({
     object: 'list',
-    data: (await store.operators.list()).map(({ account, email, role, provider, grantedAt, hasSecondFactor }) => ({
+    data: (await store.operators.list(clock.now())).map(({ account, email, role, provider, grantedAt, hasSecondFactor }) => ({
       account,
       email,
       role,

@@ -136,7 +136,7 @@ async function requireOperator(context: PageContext): Promise<MemberContext> {
 
 /** For members without a role there is no console. */
 async function requireRole({ services, viewer }: MemberContext): Promise<Operator> {
-  const operator = await services.store.operators.find(viewer.id)
+  const operator = await services.store.operators.find(viewer.id, services.clock.now())
   if (operator === undefined) throw new GatewayError('not_found')
   return operator
 }

@@ -1,10 +1,11 @@
 /** Keys of operators. */
-import type { Selectable } from 'kysely'
+import type { ExpressionBuilder, Selectable } from 'kysely'
 import { sql } from 'kysely'
 import type { OperatorKey, Operators } from '../../../domain/identity/operators/operator.ts'
-import { operatorScopes } from '../../../domain/identity/operators/operator-role.ts'
+import { groupRoleMs, operatorScopes } from '../../../domain/identity/operators/operator-role.ts'
 import type { Database } from '../../database.ts'
 import type { OperatorKeyTable } from '../../schema/operator-schema.ts'
+import type { Schema } from '../../schema/schema.ts'
 
 type OperatorKeyRepository = Pick<
   Operators,
@@ -59,7 +60,7 @@ export function createOperatorKeyRepository({ read, write, transact }: Database)
       return row && toOperatorKey(row)
     },
 
-    async findKeyByHash(hash) {
+    async findKeyByHash(hash, now) {
       const row = await read
         .selectFrom('operator_key')
         .innerJoin('operator', 'operator.account', 'operator_key.account')
@@ -68,6 +69,7 @@ export function createOperatorKeyRepository({ read, write, transact }: Database)
         .select('operator.role')
         .where('operator_key.hash', '=', hash)
         .where('owner.status', '=', 'active')
+        .where(hasEffect(now))
         .executeTakeFirst()
       return row && { key: toOperatorKey(row), role: row.role }
     },
@@ -97,6 +99,12 @@ export function createOperatorKeyRepository({ read, write, transact }: Database)
       return updated.numUpdatedRows > 0n
     },
   }
+}
+
+/** A role of a provider's groups lapses without a new sign-in. */
+export function hasEffect(now: number) {
+  return (where: ExpressionBuilder<Pick<Schema, 'operator'>, 'operator'>) =>
+    where.or([where('operator.provider', 'is', null), where('operator.granted_at', '>', now - groupRoleMs)])
 }
 
 function toOperatorKey(row: Selectable<OperatorKeyTable>): OperatorKey {

@@ -4,7 +4,7 @@ import type { Operators } from '../../../domain/identity/operators/operator.ts'
 import { LastOwnerError } from '../../../domain/identity/operators/operator.ts'
 import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
-import { createOperatorKeyRepository } from './operator-keys.ts'
+import { createOperatorKeyRepository, hasEffect } from './operator-keys.ts'
 
 const requestRetentionMs = 86_400_000
 
@@ -22,7 +22,8 @@ export function createOperatorRepository(database: Database): Operators {
                 .selectFrom('operator')
                 .innerJoin('account', 'account.id', 'operator.account')
                 .select('operator.account')
-                .where('account.status', '=', 'active'),
+                .where('account.status', '=', 'active')
+                .where(hasEffect(now)),
             )
             .as('roles'),
           select
@@ -42,12 +43,12 @@ export function createOperatorRepository(database: Database): Operators {
       return Boolean(row.roles) || Boolean(row.links) || Boolean(row.sessions)
     },
 
-    async list() {
-      return (await selectOperators(read).orderBy('operator.account').execute()).map(toOperator)
+    async list(now) {
+      return (await selectOperators(read, now).orderBy('operator.account').execute()).map(toOperator)
     },
 
-    async find(account) {
-      const row = await selectOperators(read).where('operator.account', '=', account).executeTakeFirst()
+    async find(account, now) {
+      const row = await selectOperators(read, now).where('operator.account', '=', account).executeTakeFirst()
       return row && toOperator(row)
     },
 
@@ -74,6 +75,27 @@ export function createOperatorRepository(database: Database): Operators {
         return { before: owner.role }
       }
       return role?.name === 'owner' ? transact(change) : transactUnlessLastOwner(transact, account, change)
+    },
+
+    applyGroupRole(account, provider, role, at) {
+      return transact(async (transaction) => {
+        const stored = await transaction.selectFrom('operator').selectAll().where('account', '=', account).executeTakeFirst()
+        const before = stored?.role ?? null
+        const isForeign = stored !== undefined && stored.provider !== provider
+        if (isForeign && (stored.provider === null || role === null)) return { before, after: before }
+        if (role !== null) {
+          const values = { role, provider, granted_at: at }
+          await transaction
+            .insertInto('operator')
+            .values({ account, ...values })
+            .onConflict((conflict) => conflict.column('account').doUpdateSet(values))
+            .execute()
+        } else if (stored !== undefined) {
+          await transaction.deleteFrom('operator').where('account', '=', account).execute()
+          await endOperatorCredentials(transaction, account, at)
+        }
+        return { before, after: role }
+      })
     },
 
     async findSecondFactor(account) {
@@ -161,7 +183,7 @@ export function createOperatorRepository(database: Database): Operators {
     async findSession(hash, now) {
       const row = await read
         .selectFrom('operator_session')
-        .leftJoin('operator', 'operator.account', 'operator_session.account')
+        .leftJoin('operator', (join) => join.onRef('operator.account', '=', 'operator_session.account').on(hasEffect(now)))
         .leftJoin('account', 'account.id', 'operator_session.account')
         .leftJoin('session', 'session.id', 'operator_session.session')
         .select([
@@ -309,7 +331,7 @@ async function insertRecoveryCodes(transaction: Kysely<Schema>, account: string,
     .execute()
 }
 
-function selectOperators(db: Kysely<Schema>) {
+function selectOperators(db: Kysely<Schema>, now: number) {
   return db
     .selectFrom('operator')
     .innerJoin('account', 'account.id', 'operator.account')
@@ -323,6 +345,7 @@ function selectOperators(db: Kysely<Schema>) {
       'second_factor.confirmed_at',
     ])
     .where('account.status', '=', 'active')
+    .where(hasEffect(now))
 }
 
 function toOperator(row: Awaited<ReturnType<ReturnType<typeof selectOperators>['executeTakeFirstOrThrow']>>) {

@@ -62,6 +62,7 @@ async function openBench(t: Test) {
     secret,
     sessionPrefix: 'svc_sess_',
     operatorKeyPrefix: 'svc_op_',
+    groupRoles: {},
     oneTimePasswords: createOneTimePasswords({
       issuer: 'svc',
       secret: Buffer.alloc(32, 7),

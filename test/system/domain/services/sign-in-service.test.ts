@@ -42,6 +42,7 @@ t.test('a request without an email takes as long as one with: until it is queued
     secret: Buffer.alloc(32, 7),
     sessionPrefix: 'svc_sess_',
     operatorKeyPrefix: 'svc_op_',
+    groupRoles: {},
     oneTimePasswords: createOneTimePasswords({
       issuer: 'svc',
       secret: Buffer.alloc(32, 7),

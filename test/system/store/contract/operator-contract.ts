@@ -27,10 +27,10 @@ export function testOperators(t: Test, open: OpenStore): void {
     await t.rejects(accounts.setStatus(one, 'disabled'), LastOwnerError)
     await t.rejects(accounts.erase(one, noon), LastOwnerError)
     t.match(await accounts.find(one), { status: 'active' })
-    t.match(await operators.find(one), { role: 'owner' }, 'nothing is half done')
+    t.match(await operators.find(one, noon), { role: 'owner' }, 'nothing is half done')
     await operators.setRole(two, byHand('owner'), noon)
     t.equal(await accounts.setStatus(two, 'disabled'), true)
-    t.equal(await operators.find(two), undefined, 'a disabled operator has no role')
+    t.equal(await operators.find(two, noon), undefined, 'a disabled operator has no role')
     await t.rejects(accounts.setStatus(one, 'disabled'), LastOwnerError, 'a disabled owner does not count')
     await accounts.setStatus(two, 'active')
     t.same(await operators.setRole(one, null, noon), { before: 'owner' })
@@ -46,7 +46,7 @@ export function testOperators(t: Test, open: OpenStore): void {
       store.accounts.setStatus(two, 'disabled'),
     ])
     t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
-    const owners = (await store.operators.list()).filter(({ role }) => role === 'owner')
+    const owners = (await store.operators.list(noon)).filter(({ role }) => role === 'owner')
     t.equal(owners.length, 1)
   })
 
@@ -77,6 +77,26 @@ export function testOperators(t: Test, open: OpenStore): void {
     const third = await openBoth(3)
     await operators.setRole(one, null, noon)
     t.equal(await operators.findSession(third, noon), undefined)
+  })
+
+  promise('a role of a provider’s groups follows them, lapses, and leaves one given by hand alone', async (t, store) => {
+    const { operators } = store
+    await addAccount(store, 1)
+    const apply = (provider: string, role: 'support' | 'reader' | null, at = noon) =>
+      operators.applyGroupRole(one, provider, role, at)
+    t.same(await apply('acme', null), { before: null, after: null })
+    t.same(await apply('acme', 'support'), { before: null, after: 'support' })
+    t.same(await apply('other', null), { before: 'support', after: 'support' }, 'another provider does not take it')
+    const lapse = noon + 12 * 3_600_000
+    t.match(await operators.find(one, lapse - 1), { role: 'support', provider: 'acme' })
+    t.equal(await operators.find(one, lapse), undefined)
+    t.notOk(await operators.isOpen(lapse))
+    t.same(await apply('acme', 'reader', lapse), { before: 'support', after: 'reader' })
+    t.match(await operators.find(one, lapse), { role: 'reader' })
+    t.same(await apply('acme', null), { before: 'reader', after: null })
+    await operators.setRole(one, byHand('finance'), noon)
+    for (const role of ['support', null] as const)
+      t.same(await apply('acme', role), { before: 'finance', after: 'finance' }, 'given by hand')
   })
 
   promise('a step of the second factor and a recovery code are good once', async (t, store) => {
@@ -136,14 +156,14 @@ export function testOperators(t: Test, open: OpenStore): void {
     }
     t.match(await operators.createKey({ ...key, id: 'opk_1', hash: hash(1) }, 1), { ...key, revokedAt: null })
     t.equal(await operators.createKey({ ...key, id: 'opk_2', hash: hash(2) }, 1), undefined)
-    t.match(await operators.findKeyByHash(hash(1)), { role: 'finance', key: { ...key, id: 'opk_1' } })
+    t.match(await operators.findKeyByHash(hash(1), noon), { role: 'finance', key: { ...key, id: 'opk_1' } })
     const spent = await Promise.all([60, 60, 40].map((credits) => operators.spend('opk_1', noon, credits)))
     t.ok(spent.filter(Boolean).length < 3, 'at most a hundred a day')
     t.equal(await operators.spend('opk_1', noon, 100), false)
     t.equal(await operators.spend('opk_1', noon + 1, 100), true, 'another day')
     t.equal(await operators.spend('opk_1', noon + 1, 1), false)
     await operators.setRole(one, byHand('reader'), noon)
-    t.match(await operators.findKeyByHash(hash(1)), { role: 'reader' })
+    t.match(await operators.findKeyByHash(hash(1), noon), { role: 'reader' })
     await operators.recordKeyUse('opk_1', noon)
     t.equal(await operators.revokeKey('opk_1', noon + 1), true)
     t.equal(await operators.revokeKey('opk_1', noon + 2), true)
@@ -151,7 +171,7 @@ export function testOperators(t: Test, open: OpenStore): void {
     t.equal(await operators.revokeKey('opk_9', noon), false)
     t.ok(await operators.createKey({ ...key, id: 'opk_2', hash: hash(2) }, 1), 'a revoked key does not count')
     await operators.setRole(one, null, noon)
-    t.equal(await operators.findKeyByHash(hash(2)), undefined)
+    t.equal(await operators.findKeyByHash(hash(2), noon), undefined)
     t.match(await operators.findKey('opk_2'), { revokedAt: noon }, 'and does not come back with another role')
   })
 

@@ -39,7 +39,13 @@ async function start(
     signIn: {
       ...overrides.signIn,
       providers: {
-        acme: { name: 'Acme', issuer: provider.issuer, clientId: providerClient.id, clientSecret: providerClient.secret },
+        acme: {
+          name: 'Acme',
+          issuer: provider.issuer,
+          clientId: providerClient.id,
+          clientSecret: providerClient.secret,
+          groups: { roles: { staff: 'support', books: 'finance' } },
+        },
       },
     },
   })
@@ -309,4 +315,27 @@ t.test('finds a provider by its issuer with or without a trailing slash', async 
       const { headers } = await new WebsiteClient(gateway).get('auth/oauth/acme/start')
       t.match(headers.get('location'), new RegExp(`^${origin}/authorize`), `${own}, written ${configured}`)
     }
+})
+
+t.test('groups of the provider make a member an operator, and take the role at the next sign-in', async (t) => {
+  const { gateway, provider } = await start(t)
+  const { store, clock } = gateway.services
+  const rejoin = async (groups: unknown): Promise<string | null> => {
+    Object.assign(people['dan'] ?? {}, { groups })
+    await signInThrough(new WebsiteClient(gateway), provider, 'dan')
+    const account = await store.accounts.find('dan@example.com')
+    return (await store.operators.find(account?.id ?? '', clock.now()))?.role ?? null
+  }
+  for (const groups of [undefined, [], ['none'], 'nothing', [{ staff: true }], { staff: 'support' }])
+    t.equal(await rejoin(groups), null, JSON.stringify(groups))
+  t.equal(await rejoin(['none', 'staff']), 'support')
+  t.equal(await rejoin('books'), 'finance', 'a single name')
+  t.equal(await rejoin(['books', 'staff']), 'support', 'the first role of the configuration')
+  t.equal(await rejoin([]), null)
+  const account = await store.accounts.find('dan@example.com')
+  const changes = await store.audit.list({ account: account?.id ?? '', event: 'role_changed', limit: 9 })
+  t.same(
+    changes.map(({ detail }) => detail?.['after']),
+    [null, 'support', 'finance', 'support'],
+  )
 })

@@ -230,7 +230,7 @@ async function drawConsole(context: PageContext, actor: ConsoleActor): Promise<V
       account?.email ?? (actor.kind === 'shell' ? interpolate(operator.shellUser, { user: actor.systemUser }) : actor.account),
     ],
     [operator.role, actor.kind === 'session' ? operator.roles[actor.role] : operator.shellRole],
-    [operator.scopes, html`${listScopes(actor).map((scope) => html`<code>${scope}</code> `)}`],
+    [operator.scopes, listScopes(actor).join(', ')],
     [
       operator.stepUp,
       isFresh ? html`${operator.stepUpUntil} ${renderTime(context, actor.verifiedAt + stepUpMs)}` : operator.stepUpOver,

@@ -53,7 +53,7 @@ t.test('an operator sets up the second factor, and the console has a cookie of i
   t.equal((await stolen.get('auth/session')).status, 401, 'and the console’s is not the member’s')
 
   time.now += 10 * minuteMs
-  t.match((await browser.get(url)).body, /after another code/)
+  t.match((await browser.get(url)).body, /keys need another one/)
   t.match(await send('verify', { code: code() }), { status: 303 })
   t.match((await browser.get(url)).body, /Make new recovery codes/, 'stepped up')
   const session = browser.cookies.get(consoleCookie)

@@ -5,6 +5,7 @@ import { checkConfig } from '../../../../src/config/config.ts'
 import { describePlugins } from '../../../../src/server/reload/describe-plugins.ts'
 import { findReloadErrors, mergeReloadedConfig } from '../../../../src/server/reload/merge-reloaded-config.ts'
 
+const listen = { host: '127.0.0.1', port: 0 }
 const running = checkConfig(base)
 const prices = { ...base.prices, light: { ...base.prices.light, input: 0.2 } }
 const plans = { ...base.plans, trial: { ...base.plans['free']!, name: 'Trial' } }
@@ -58,6 +59,15 @@ t.test('a plugin is described by its settings and its code', async (t) => {
   t.not(describePlugins([extraPlugin]), describePlugins([other]))
   t.not(describePlugins([extraPlugin]), describePlugins([{ ...extraPlugin, needs: ['caller'] }]))
   t.equal(describePlugins([extraPlugin]), describePlugins([{ ...extraPlugin }]))
+})
+
+t.test('a list stays a list', async (t) => {
+  const pack = { id: 'small', credits: 500, pool: 'premium', prices: [{ amount: 5 }] } as const
+  const selling = checkConfig({ ...base, listen, packs: [{ ...pack, prices: [...pack.prices] }], payments: { demo: true } })
+  const { plugins, ...values } = selling
+  const merged = mergeReloadedConfig(selling, { values: { ...values, packs: [] }, plugins: describePlugins(plugins) })
+  t.same(merged.config.packs, selling.packs, 'as before')
+  t.same(merged.needsRestart, ['packs'])
 })
 
 t.test('what a running server cannot use is refused', async (t) => {

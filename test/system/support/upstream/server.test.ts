@@ -1,8 +1,8 @@
 /** Answers of the fake upstream, in the format of each kind of request. */
 import OpenAI from 'openai'
 import t from 'tap'
-import type { FakeOptions } from './server.ts'
-import { startFakeUpstream } from './server.ts'
+import type { FakeOptions } from '../../../support/upstream/server.ts'
+import { startFakeUpstream } from '../../../support/upstream/server.ts'
 
 async function start(t: Tap, options: FakeOptions = {}) {
   const demo = await startFakeUpstream(options)

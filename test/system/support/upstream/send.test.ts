@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import type { FakeUpstream } from './server.ts'
-import { startFakeUpstream } from './server.ts'
-import type { Script } from './script.ts'
-import { SimulatedClock } from '../simulated-clock.ts'
+import type { FakeUpstream } from '../../../support/upstream/server.ts'
+import { startFakeUpstream } from '../../../support/upstream/server.ts'
+import type { Script } from '../../../support/upstream/script.ts'
+import { SimulatedClock } from '../../../support/simulated-clock.ts'
 
 const demo = await startFakeUpstream({ scripted: true, faults: true })
 t.teardown(() => demo.close())

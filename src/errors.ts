@@ -255,7 +255,7 @@ export const errorCatalog = {
     type: 'authentication_error',
     actions: ['sign_in'],
     en: 'Prove your second factor at /operator first.',
-    zh: '请先在 /operator 完成两步验证。',
+    zh: '请先在管理员页面 /operator 完成两步验证。',
   },
   step_up_required: {
     status: 401,
@@ -263,7 +263,7 @@ export const errorCatalog = {
     type: 'authentication_error',
     actions: ['sign_in'],
     en: 'This action needs a proof of the last ten minutes: prove your second factor again at /operator, or open a new link.',
-    zh: '此操作需要十分钟内的验证：请在 /operator 重新完成两步验证，或使用新的链接。',
+    zh: '此操作需要十分钟内的验证：请在管理员页面 /operator 重新完成两步验证，或使用新的链接。',
   },
   permission_denied: {
     status: 403,

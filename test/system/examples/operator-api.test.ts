@@ -6,7 +6,7 @@ import t from 'tap'
 import { createOperator, createOperatorKey } from '../../support/gateway/operators.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 
-const folder = fileURLToPath(new URL('../../../examples/operator-api', import.meta.url))
+const folder = fileURLToPath(new URL('../../../examples/operator-api/', import.meta.url))
 
 t.test('make an account with a plan, export usage, and end a key', async (t) => {
   const gateway = await startGateway(t)

@@ -56,7 +56,7 @@ export function mountMemberWrites(serve: ServeOperatorEndpoint, services: Servic
     const account = await requireMember(id, services)
     if (account.status === 'deleted') throw createDeletedError()
     const { pool, credits, expires_at: expires, reason } = body
-    if (credits === 0) throw invalidRequest({ en: "'credits' must not be 0.", zh: "'credits' 不能为 0。" }, 'credits')
+    if (credits === 0) throw invalidRequest({ en: "'credits' must not be 0.", zh: "点数 'credits' 不能为 0。" }, 'credits')
     const now = clock.now()
     const expiresAt = expires === undefined ? now + yearMs : parseFuture('expires_at', expires, services)
     const correction = { id: ids.next('adj_', now), pool, credits, expiresAt, reason }

@@ -24,7 +24,7 @@ export const operator: typeof english = {
   who: '登录身份',
   shellUser: '系统用户 {user} 的命令行',
   role: '角色',
-  roles: { owner: '所有者', operator: '运维', support: '客服', finance: '财务', reader: '只读' },
+  roles: { owner: '所有者', operator: '管理员', support: '客服', finance: '财务', reader: '只读' },
   shellRole: '除创建密钥外的全部权限，有效一小时',
   scopes: '权限',
   stepUp: '近期验证',

@@ -65,7 +65,7 @@ export const sessions: typeof english = {
     recovery_code_used: '已使用恢复码',
     console_opened: '已打开控制台',
     console_closed: '已退出控制台',
-    operator_key_made: '已创建运维密钥',
-    operator_key_revoked: '已撤销运维密钥',
+    operator_key_made: '已创建管理员密钥',
+    operator_key_revoked: '已撤销管理员密钥',
   },
 }

@@ -14,13 +14,14 @@ import type { SignInDeps } from './sign-in/sign-in-service.ts'
 import type { UsageCarryOverService } from './usage-carry-over-service.ts'
 import type { Store } from '../store.ts'
 import { GatewayError } from '../../errors.ts'
+import { assertNotLastOwner } from '../identity/operators/operator.ts'
 import type { OrderServicePort } from './orders/order-service-port.ts'
 import type { ClientInfo } from '../identity/client-info.ts'
 
 type SharedDeps = 'attemptLimits' | 'passwords' | 'emailVerification' | 'mailer' | 'writeAudit' | 'clock' | 'onCredentialsChanged'
 
 interface AccountDeps extends Pick<SignInDeps, SharedDeps> {
-  readonly store: Pick<Store, 'accounts' | 'sessions'>
+  readonly store: Pick<Store, 'accounts' | 'sessions' | 'operators'>
   readonly usageCarryOver: UsageCarryOverService
   readonly ids: { bytes(size: number): Uint8Array }
   readonly rules: EmailRules & SignUpRules
@@ -189,6 +190,7 @@ export class AccountService {
     const { store, usageCarryOver, mailer, writeAudit, clock, onCredentialsChanged } = this.#deps
     const verdict = await this.#checkEvidence(session, evidence, client, 'account deletion')
     if (verdict !== 'proven') return verdict
+    await assertNotLastOwner(store.operators, session.account, clock.now())
     if (this.#deps.orders !== null && !(await this.#deps.orders.prepareDeletion(session.account))) {
       await writeAudit('account_deletion_refused', session.account, client, { reason: 'the renewal could not be ended' })
       throw createRenewalError()

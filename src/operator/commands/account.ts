@@ -1,4 +1,5 @@
 /** `svc-gateway account …` */
+import { assertNotLastOwner } from '../../domain/identity/operators/operator.ts'
 import { maskEmail } from '../../domain/identity/audit.ts'
 import { renderEmailChanged } from '../../mail/email-change-email.ts'
 import { hashPassword } from '../../domain/identity/passwords/password.ts'
@@ -159,6 +160,7 @@ export function deleteAccount(idOrEmail: string, options: OutputOptions & { yes?
     )
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const { store, config, clock } = installation
+    await assertNotLastOwner(store.operators, account.id, clock.now())
     const { openOrders } = await import('./order/open-orders.ts')
     if (!(await (await openOrders(installation)).orders.prepareDeletion(account.id)))
       throw new CommandError(

@@ -21,6 +21,12 @@ export class LastOwnerError extends Error {
   }
 }
 
+/** For what a deletion does before the transaction that checks this too. @throws LastOwnerError */
+export async function assertNotLastOwner(operators: Pick<Operators, 'list'>, account: string, now: number): Promise<void> {
+  const owners = (await operators.list(now)).filter(({ role }) => role === 'owner')
+  if (owners.length === 1 && owners[0]?.account === account) throw new LastOwnerError()
+}
+
 export interface SecondFactor {
   /** Encrypted. */
   readonly secret: Uint8Array

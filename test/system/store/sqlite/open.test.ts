@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { sql } from 'kysely'
 import type { Migration } from '../../../../src/store/migrations/migration.ts'
+import { migrateFile } from '../../../../src/store/sqlite/maintenance/migrate-file.ts'
 import { migrations } from '../../../../src/store/migrations/migrations.ts'
 import { openSqliteStore } from '../../../../src/store/sqlite/open.ts'
 import {
@@ -142,7 +143,9 @@ t.test('refuses a path where no file can be created, with a sentence', async (t)
 t.test('a plan with an end of the version before terms becomes a subscription, with a copy of the old database', async (t) => {
   const folder = createTemporaryFolder(t)
   const file = join(folder, 'store.db')
-  await (await openStoreAsIs(t, file, { migrations: migrations.slice(0, 5) })).close()
+  // A store would prepare statements of this version.
+  withRawDatabase(file, (db) => db.exec('create table migration (name text not null primary key, applied_at integer not null)'))
+  await migrateFile(file, () => noon, migrations.slice(0, 5))
   withRawDatabase(file, (db) =>
     db.exec(`insert into account (id, email, canonical_email, plan, plan_until, status, email_verified, created_at) values
       ('acc_1', 'a@example.org', 'a@example.org', 'pro', ${noon + 86_400_000}, 'active', 1, ${noon}),

@@ -84,6 +84,21 @@ export function toNativeRequest(body: JsonObject, context: NativeContext): Nativ
 
 const inspectedSettings: ReadonlySet<string> = new Set([...knownSettings, 'text', 'reasoning'])
 
+/** Without what OpenAI's SDKs add to the items that they read, which the API rejects when it comes back. */
+function withoutParsedValues(item: JsonObject): JsonObject {
+  const { parsed_arguments: _parsed, ...rest } = item
+  const { content } = item
+  if (!Array.isArray(content)) return 'parsed_arguments' in item ? rest : item
+  return {
+    ...rest,
+    content: content.map((part: unknown) => {
+      if (!isObject(part) || part['parsed'] === undefined) return part
+      const { parsed: _value, ...kept } = part
+      return kept
+    }),
+  }
+}
+
 /** The methods return null for what needs a repair. */
 class NativeReader {
   readonly extra = new ExtraFields()
@@ -113,7 +128,8 @@ class NativeReader {
     })
   }
 
-  #readItem(item: JsonObject): JsonObject | null | undefined {
+  #readItem(sent: JsonObject): JsonObject | null | undefined {
+    const item = withoutParsedValues(sent)
     const type = toText(item['type'] ?? 'message')
     const { id, status } = item
     if (type === 'reasoning') return this.#readReasoning(item)

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { cacheFolder } from '../cache-folder.ts'
 import { findProgram } from '../require-program.ts'
 
-/** The files in `requirements/`. */
+/** The files in `test/system/python/requirements/`. */
 export type EnvironmentName =
   | 'openai-3'
   | 'openai-2'
@@ -23,7 +23,7 @@ export type EnvironmentName =
   | 'proxies'
   | 's3-server'
 
-const folder = import.meta.dirname
+const folder = join(import.meta.dirname, '../../system/python')
 /** What the pinned packages need. */
 const oldestMinor = 11
 

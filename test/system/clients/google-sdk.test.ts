@@ -170,6 +170,14 @@ t.test('shows pictures and thoughts of a Gemini upstream', async (t) => {
   )
   t.equal(answer.usageMetadata?.['thoughtsTokenCount'], 3)
   await chat.sendMessage({ message: 'Again.' })
-  t.match(server.requests[1]?.contents[1], { role: 'model', parts: [{ text: 'Here:', thoughtSignature: 'U0lH' }] })
+  t.match(server.requests[1]?.contents[1], {
+    role: 'model',
+    parts: [
+      { text: 'Hm.', thought: true },
+      { text: 'Here:' },
+      { inlineData: { mimeType: 'image/png', data: pixel } },
+      { text: '', thoughtSignature: 'U0lH' },
+    ],
+  })
   t.same(server.rejected, [])
 })

@@ -33,7 +33,7 @@ export function mountSiteFileRoutes(router: Router, services: Services): void {
 /** Pages for members redirect to sign-in, and endpoints have nothing for a search engine. */
 function createRobotsText({ origins }: Pick<Services, 'origins'>): string {
   const memberPaths = pages.filter(({ audience }) => audience === 'members').map(({ path }) => path.replace(/:.*$/, ''))
-  const hidden = ['/api/', '/v1/', '/oauth/', '/sign-in', '/unsubscribe', ...memberPaths]
+  const hidden = ['/api/', '/v1/', '/oauth/', '/sign-in', '/unsubscribe', '/cancel-renewal', '/operator', ...memberPaths]
   return `User-agent: *\n${hidden.map((path) => `Disallow: ${path}\n`).join('')}\nSitemap: ${origins.site}/sitemap.xml\n`
 }
 
@@ -42,8 +42,16 @@ function createSitemap(services: Pick<Services, 'config' | 'origins'>): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`
 }
 
-/** Targets of links in emails, a question within a sign-in, and results of a search. */
-const unlistedPaths: ReadonlySet<string> = new Set(['/sign-in/link', '/sign-in/switch', '/unsubscribe', '/docs/search'])
+/** Targets of links in emails, a question within a sign-in, results of a search, and the console. */
+const unlistedPaths: ReadonlySet<string> = new Set([
+  '/sign-in/link',
+  '/sign-in/switch',
+  '/unsubscribe',
+  '/cancel-renewal',
+  '/docs/search',
+  '/operator',
+  '/operator/link',
+])
 
 function listPublicPaths({ config }: Pick<Services, 'config'>): string[] {
   const isShown = (path: string): boolean => {

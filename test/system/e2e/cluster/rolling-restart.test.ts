@@ -98,7 +98,8 @@ if (cluster !== undefined) {
       [200, 200, 200, 200, 200],
     )
     demo.script(createSlowScript)
-    t.equal((await chat(second, key.token)).status, 429, 'five at once are all there may be')
+    const sixth = await chat(second, key.token)
+    t.equal(sixth.status, 429, `five at once are all there may be: ${await sixth.text()}`)
     const load = new LoadGenerator(t, url, keys, 6, 100)
     await waitUntil(() => load.requests.length > 30, 'load', pollMs)
     const from = performance.now()

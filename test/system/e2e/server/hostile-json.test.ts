@@ -127,6 +127,8 @@ t.test('the server survives bodies of strangers and members at every endpoint', 
         const what = `${method} ${address}: ${name}`
         const { status, text: answer } = await send(what, address, { method, headers, body: text })
         if (!isDeep || !isJson) continue
+        // Without an operator there is no console, whatever is sent to it.
+        if (path.startsWith('/api/operator/v1/') && status === 404) continue
         if (status !== 400 || !/nested deeper than 128 levels/.test(answer)) t.fail(`${what}: ${status} ${answer.slice(0, 200)}`)
         refused += 1
       }

@@ -30,17 +30,22 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
       turns: async () => [],
       expire: nothing,
       pruneTurns: (_before: number, _limit: number, signal: AbortSignal) => untilAborted('forgetting', signal),
-      verify: (signal: AbortSignal) => untilAborted('verifying', signal),
     },
     log: { warn() {}, error: (facts: unknown) => failed.push(facts) },
     membership: {
       boosts: { payInvites: nothing, deliverOverdue: nothing },
       usageAlerts: { sendDue: nothing },
       subscriptions: { advanceDue: nothing },
+      purchaseMail: { sendDue: nothing },
       deleteExpired: nothing,
     },
+    orders: null,
     telemetry: { recordLedgerCheck() {} },
-    store: { cluster: null, audit: { list: async () => [] } },
+    store: {
+      cluster: null,
+      audit: { list: async () => [] },
+      ledger: { verify: (signal: AbortSignal) => untilAborted('verifying', signal) },
+    },
   } as unknown as Services)
   await clock.run(3_600_000)
   t.same(begun, ['forgetting', 'verifying'])
@@ -66,8 +71,10 @@ t.test('a job that fails every two seconds is one line a minute, with the number
       boosts: { payInvites: full, deliverOverdue: nothing },
       usageAlerts: { sendDue: full },
       subscriptions: { advanceDue: full },
+      purchaseMail: { sendDue: full },
       deleteExpired: full,
     },
+    orders: null,
     telemetry: { recordLedgerCheck() {} },
     store: { cluster: null, audit: { list: async () => [] } },
   } as unknown as Services)

@@ -14,6 +14,8 @@ const codes = Object.keys(errorCatalog) as ErrorCode[]
 const exitOf: Partial<Record<ErrorCode, number>> = {
   sign_in_required: 4,
   reauthentication_required: 4,
+  second_factor_required: 4,
+  step_up_required: 4,
   temporarily_unavailable: 7,
   access_denied: 4,
   expired_token: 4,

@@ -263,7 +263,7 @@ function promises(browser: Browser): void {
       const ms = await run<number>(
         `(() => { const began = performance.now(); render(${JSON.stringify(text)}); return performance.now() - began })()`,
       )
-      t.ok(ms < 2_000, `${JSON.stringify(text.slice(0, 12))} in ${Math.round(ms)} ms`)
+      t.ok(ms < 10_000, `${JSON.stringify(text.slice(0, 12))} in ${Math.round(ms)} ms`)
     }
   })
 
@@ -321,7 +321,7 @@ function promises(browser: Browser): void {
       }
       return most
     })()`)
-    t.ok(ms < 1_000, `the slowest step of an answer of ${megabyte.length} characters takes ${Math.round(ms)} ms`)
+    t.ok(ms < 5_000, `the slowest step of an answer of ${megabyte.length} characters takes ${Math.round(ms)} ms`)
   })
 }
 

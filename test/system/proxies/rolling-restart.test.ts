@@ -25,7 +25,7 @@ const config = `{ ...base, limits: { ...base.limits, addressRpm: 1_000_000 }, pl
  * A node that came back serves for so long before the next one stops, as an operator's script waits: several of the proxies' health checks,
  * which come late on a busy machine.
  */
-const betweenMs = 5_000
+const betweenMs = 10_000
 
 /** After a longer pause of the machine a proxy takes both nodes for dead, because their health checks were late: it says nothing about them. */
 const maxPauseMs = 1_000

@@ -17,7 +17,7 @@ for (const seed of [1, 2])
     }
     const { faults, counts } = await runOrderHistory({
       seed,
-      orders: 120,
+      orders: 80,
       accounts,
       begin: noon,
       openNodes: async () => [store],

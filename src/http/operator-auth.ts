@@ -44,7 +44,7 @@ async function findKey(token: string | null, ctx: Context, services: Services): 
   return (token === null ? undefined : await services.membership.operatorKeys.resolve(token, isAllowedFrom)) ?? null
 }
 
-/** A member with a role, who is told to prove a second factor; other members are no operators. */
+/** A member with a role, who has to prove a second factor; other members are no operators. */
 async function findUnverified(token: string | null, { credentials, store, clock }: Services): Promise<OperatorActor | null> {
   const credential = token === null ? null : await credentials.resolve(token)
   if (credential?.kind !== 'cookie') return null

@@ -114,7 +114,7 @@ function guardSubscriptions(subscriptions: ProviderSubscriptions, call: Call): P
   }
 }
 
-/** What else a module throws may quote a request with its secrets, so that only its kind is told; the log has the cause. */
+/** What else a module throws may quote a request with its secrets, so the error names only its kind; the log has the cause. */
 function toProviderError(thrown: unknown, name: string): Error {
   if (thrown instanceof PaymentProviderError || thrown instanceof PaymentNotificationError) return thrown
   return new PaymentProviderError('unavailable', `${name} could not be asked (${describeKind(thrown)}).`, null, { cause: thrown })

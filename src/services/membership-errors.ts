@@ -147,7 +147,7 @@ export function requireCodeOutcome(answer: CodeAnswer): CodeOutcome {
   throw createCodeError(answer.kind === 'refused' ? answer.reason : answer.kind)
 }
 
-/** A typing error is told from a wrong code. */
+/** Distinguishes a typing error from a wrong code. */
 function createCodeError(reason: CodeRefusal | 'malformed' | 'mistyped'): GatewayError {
   const message = codeRefusals[reason]
   return reason === 'malformed' || reason === 'mistyped'

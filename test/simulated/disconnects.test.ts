@@ -1,4 +1,4 @@
-/** Clients that disconnect: when the upstream is told, and what they are charged. */
+/** Clients that disconnect: when the upstream request ends, and what they are charged. */
 import t from 'tap'
 import { describeTurn, oneTarget, openTurns } from './open-turns.ts'
 import { answer, data, end, rejection, wait } from './simulated-upstream.ts'
@@ -87,7 +87,7 @@ t.test('a client that disconnects from a whole answer that grows is charged for 
     await gateway.clock.run(leaveMs)
     turn.client.disconnect()
     await gateway.clock.run(100)
-    t.equal(gateway.forwarder.running, 0, 'the upstream is told at once')
+    t.equal(gateway.forwarder.running, 0, 'the upstream request ends at once')
     await gateway.clock.run(20_000)
     const { state, outputTokens = 0 } = gateway.readTurn(turn) ?? {}
     t.equal(state, 'settled')

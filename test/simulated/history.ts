@@ -150,7 +150,7 @@ class Recorder implements History {
     const entry = gateway.readTurn(turn)
     const isJournaled = gateway.journal.some(({ hold }) => hold === turn.x.hold?.id)
     if (client.body.includes('"quotaRefunded":true') && entry?.state !== 'refunded' && !isJournaled)
-      this.#fail(`${turn.id} is told that it was refunded, and is ${entry?.state ?? 'unknown'}`)
+      this.#fail(`${turn.id} was answered with a refund, and is ${entry?.state ?? 'unknown'}`)
     if (client.hasWholeStream && entry?.state !== 'settled' && !isJournaled)
       this.#fail(`${turn.id} received a whole answer, and is ${entry?.state ?? 'unknown'}`)
     if (outcome?.kind === 'failed' && entry?.state === 'settled' && entry.credits > 0)

@@ -106,7 +106,7 @@ function createRecordAdapter(kind: string, deps: OAuthDeps, createError: (reason
           ? await oauthClients.useRefreshToken(hash, clock.now(), refreshGraceMs)
           : await oauthClients.consumeRecord(kind, hash, clock.now())
       if (isFirst) return
-      // Two concurrent requests used one value, and both found it unused. As with later reuse, the thief cannot be told from the owner.
+      // Two concurrent requests used one value, and both found it unused. As with later reuse, the thief and the owner cannot be distinguished.
       const session = (await oauthClients.findRecord(kind, hash))?.session
       if (typeof session === 'string') await endConsent(session, deps)
       throw createError('already used')

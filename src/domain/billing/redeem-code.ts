@@ -1,6 +1,6 @@
 /**
- * Codes that a member redeems for a plan or for credits. Twenty characters: nineteen random ones (95 bits) and a check character, so that a
- * typing error is told from a wrong code. Only a hash and the first characters are stored.
+ * Codes that a member redeems for a plan or for credits. Twenty characters: nineteen random ones (95 bits) and a check character, which
+ * distinguishes a typing error from a wrong code. Only a hash and the first characters are stored.
  */
 import { hash } from 'node:crypto'
 import type { PlanTerms } from './terms.ts'

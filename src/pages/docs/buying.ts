@@ -43,7 +43,7 @@ Day, week and month are calendar periods and do not begin anew with a purchase. 
 
 ## Paid, and nothing arrived {#missing}
 
-Open the order under [Orders](${site}/account/orders) and press **Check now**: the payment service is asked at once. It is also asked by itself, again and again, so a closed page loses nothing. The order says what is missing. If the money came but cannot be delivered, the operator is told and can deliver or refund it.
+Open the order under [Orders](${site}/account/orders) and press **Check now**: the site asks the payment service at once. It also asks by itself, again and again, so a closed page loses nothing. The order says what is missing. If the money came but cannot be delivered, the operator is told and can deliver or refund it.
 
 ## Renewals {#renewals}
 

@@ -51,7 +51,7 @@ for (const [words, more] of [
     t.same(findRefusedMedia(read(words, more), all), [])
   })
 
-t.test('reasoning and signatures that are missing are told from those that are rejected', async (t) => {
+t.test('missing reasoning and signatures are distinguished from rejected ones', async (t) => {
   for (const words of ['Extra inputs are not permitted: reasoning_content', 'reasoning_content is not supported by this model'])
     t.notOk(isReasoningMissing(read(words)), words)
   t.ok(isSignatureMissing(read('Function call is missing a thought_signature in functionCall parts.')))

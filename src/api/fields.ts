@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 /** Text typed by people has no control characters. */
 // eslint-disable-next-line no-control-regex
-const printable = /^[^\u0000-\u001f\u007f]*$/
+export const printable = /^[^\u0000-\u001f\u007f]*$/
 
 export function text(max: number): z.ZodString {
   return z.string().min(1).max(max).regex(printable)

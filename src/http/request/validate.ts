@@ -1,5 +1,6 @@
 /** Validates input by its schema; the error names the first invalid field, in both languages. */
 import type { z } from 'zod'
+import { printable } from '../../api/fields.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { GatewayError, LocalizedText } from '../../errors.ts'
 
@@ -44,7 +45,9 @@ function describeIssue(issue: Issue): LocalizedText {
         return { en: `is longer than ${issue.maximum} characters`, zh: `超过 ${issue.maximum} 个字符` }
       return { en: `must be at most ${issue.maximum}`, zh: `不能大于 ${issue.maximum}` }
     case 'invalid_format':
-      return { en: 'has control characters', zh: '含有控制字符' }
+      if (issue.format !== 'regex') return invalid
+      if (issue.pattern === String(printable)) return { en: 'has control characters', zh: '含有控制字符' }
+      return { en: `must match ${issue.pattern}`, zh: `必须匹配 ${issue.pattern}` }
     default:
       return invalid
   }

@@ -1,7 +1,7 @@
 /**
  * Acknowledged data survives a power loss at any moment: strace records every write, sync and acknowledgement of a working server, and
  * the disk is reconstructed as it may be at any of these moments. Synchronised data is there; of the data written since, any
- * part. `POWER_CUTS` sets the number of moments per disk (default 40), `POWER_SEED` repeats them.
+ * part. `POWER_CUTS` sets the number of moments per disk (default 20), `POWER_SEED` repeats them.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,14 +14,12 @@ import { findProgram } from '../../../support/require-program.ts'
 import { addAccount } from '../../../support/store/contract/store-contract.ts'
 import { createTemporaryFolder, openStoreAt, withRawDatabase } from '../../../support/store/sqlite/support.ts'
 
-const cuts = Number(process.env['POWER_CUTS'] ?? 40)
+const cuts = Number(process.env['POWER_CUTS'] ?? 20)
 const seed = Number(process.env['POWER_SEED'] ?? Date.now() % 2 ** 31)
 const sector = 512
 /** Bytes of each write that strace prints. Only the journal's allocation is longer, and it is zeros. */
 const shown = 65_536
 const nothing = Buffer.alloc(0)
-
-t.setTimeout(60_000)
 
 /** A system call, from line `begun` to line `done` of the trace. */
 interface Call {

@@ -9,7 +9,7 @@ const processGroups: readonly (readonly string[])[] = [
   ['test/system/e2e/website/{firefox,webkit}-journeys.*'],
   ['test/system/e2e/website/**'],
   ['test/system/clients/**'],
-  ['test/system/operator/commands/{upgrade,init,stored-backups,migrate-store}.*'],
+  ['test/system/operator/commands/{upgrade,killed-upgrade,init,stored-backups,migrate-store}.*'],
   ['test/system/e2e/cluster/**'],
   [
     'test/system/e2e/server/{first-run,workers,server-lock,graceful-shutdown}.*',

@@ -3,13 +3,11 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
 import t from 'tap'
-import type { Test } from 'tap'
 import { run } from '../../../../src/operator/main.ts'
-import { migrations } from '../../../../src/store/migrations/migrations.ts'
 import { buildVersion, hasCommit, packRelease } from '../../../support/processes/built-version.ts'
 import { InstalledService } from '../../../support/processes/installed-service.ts'
+import { buildUpgradeReleases, layout, readDatabase, startPresentVersion } from '../../../support/processes/upgrade-releases.ts'
 import { createTemporaryFolder } from '../../../support/temporary-folder.ts'
 
 if (process.getuid?.() !== 0) {
@@ -20,52 +18,8 @@ if (process.getuid?.() !== 0) {
 /** The release before `svc-gateway upgrade`. */
 const firstRelease = 'ba486ff'
 
-const folder = createTemporaryFolder(t)
-const built = buildVersion(folder)
-const present = packRelease(folder, built)
-const presentVersion = (JSON.parse(readFileSync(join(built, 'package.json'), 'utf8')) as { version: string }).version
-const addMigration = [
-  'dist/src/store/migrations/migrations.js',
-  // The end of the list, whatever its last entry is.
-  /(?<=export const migrations = \[[^\]]*)(?=,?\s*\];)/,
-  ", { name: '9999-next', up: (db) => db.schema.createTable('novelty').addColumn('a', 'text').execute() }",
-] as const
-const failToListen = [
-  'dist/src/server/record-serving.js',
-  /export async function recordServing/,
-  'export async function recordServing() { process.exit(1) }\nasync function neverCalled',
-] as const
-const patched = packRelease(folder, built, { version: '7.0.1' })
-const broken = packRelease(folder, built, { version: '7.0.2', replacements: [failToListen] })
-const migrating = packRelease(folder, built, { version: '7.1.0', replacements: [addMigration] })
-const brokenMigrating = packRelease(folder, built, { version: '7.1.1', replacements: [addMigration, failToListen] })
-
-/** The present version with an account and turns, as a running service. */
-async function startService(t: Test, settings: Readonly<Record<string, string>> = {}) {
-  const service = new InstalledService(t, settings)
-  service.install(presentVersion, present)
-  t.ok(service.control('start'), 'the service starts')
-  const key = service.readKey()
-  for (const _ of [1, 2]) t.equal((await service.chat(key)).status, 200)
-  return { service, key }
-}
-
-interface DatabaseContent {
-  readonly layout: readonly unknown[]
-  readonly turns: number
-}
-
-function readDatabase({ dataDir }: InstalledService): DatabaseContent {
-  const db = new Database(join(dataDir, 'gateway.db'), { readonly: true })
-  try {
-    const layout = db.prepare('select name from migration order by name').pluck().all()
-    return { layout, turns: db.prepare("select count(*) from turn where state = 'settled'").pluck().get() as number }
-  } finally {
-    db.close()
-  }
-}
-
-const layout = migrations.map(({ name }) => name).toSorted()
+const releases = buildUpgradeReleases(t)
+const { folder, present, presentVersion, patched, broken, migrating, brokenMigrating } = releases
 
 t.test('from the first release with its data, and back', async (t) => {
   if (!hasCommit(firstRelease)) return t.plan(0, `this checkout has no history back to ${firstRelease}`)
@@ -111,7 +65,7 @@ t.test('from the first release with its data, and back', async (t) => {
 })
 
 t.test('where the layout is unchanged, the way back loses nothing', async (t) => {
-  const { service, key } = await startService(t)
+  const { service, key } = await startPresentVersion(t, releases)
   const upgraded = await service.operate('current', ['upgrade', '--to', patched])
   t.equal(upgraded.code, 0, upgraded.stderr)
   t.match(upgraded.stdout, '7.0.1 runs. The way back: svc-gateway upgrade --back')
@@ -128,7 +82,7 @@ t.test('where the layout is unchanged, the way back loses nothing', async (t) =>
 })
 
 t.test('a version that never accepts a request is taken back, with all data', async (t) => {
-  const { service, key } = await startService(t)
+  const { service, key } = await startPresentVersion(t, releases)
   for (const [version, tarball] of [
     ['7.0.2', broken],
     ['7.1.1', brokenMigrating],
@@ -145,7 +99,7 @@ t.test('a version that never accepts a request is taken back, with all data', as
 })
 
 t.test('a version that has accepted requests is not taken back by itself', async (t) => {
-  const { service, key } = await startService(t)
+  const { service, key } = await startPresentVersion(t, releases)
   t.equal((await service.operate('current', ['upgrade', '--to', migrating, '--ignore-doctor'])).code, 0)
   t.equal((await service.chat(key)).status, 200)
   // As svc-gateway-upgrade-back.service runs it; its conditions would not even start it.
@@ -155,7 +109,7 @@ t.test('a version that has accepted requests is not taken back by itself', async
 })
 
 t.test('refuses before anything is unpacked', async (t) => {
-  const { service } = await startService(t)
+  const { service } = await startPresentVersion(t, releases)
   const before = service.list()
   const upgrade = (...words: string[]) => service.operate('current', ['upgrade', ...words])
   const release = createTemporaryFolder(t)
@@ -186,7 +140,7 @@ t.test('refuses before anything is unpacked', async (t) => {
 })
 
 t.test('refuses what the doctor of the new version finds, unless told otherwise; downloads by version', async (t) => {
-  const { service } = await startService(t, { SITE_URL: 'http://models.example.com' })
+  const { service } = await startPresentVersion(t, releases, { SITE_URL: 'http://models.example.com' })
   const refused = await service.operate('current', ['upgrade', '--to', patched])
   t.match(refused, {
     code: 1,
@@ -204,68 +158,12 @@ t.test('refuses what the doctor of the new version finds, unless told otherwise;
   }).listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await new Promise((resolve) => server.once('listening', resolve))
-  const releases = `http://127.0.0.1:${(server.address() as AddressInfo).port}/download`
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/download`
   const upgrade = (version: string) =>
-    service.operate('current', ['upgrade', '--to', version, '--ignore-doctor'], { RELEASES_URL: releases })
+    service.operate('current', ['upgrade', '--to', version, '--ignore-doctor'], { RELEASES_URL: address })
   t.match(await upgrade('7.0.9'), { code: 1, stderr: /SHA256SUMS answers HTTP 404/ })
   const upgraded = await upgrade('7.0.1')
   t.equal(upgraded.code, 0, upgraded.stderr)
   t.match(upgraded.stderr, /The doctor found:\n {2}address:/)
   t.equal(service.current, '7.0.1')
-})
-
-/** Each run of the tests kills at other steps; ALL_STEPS=1 kills at each. */
-function chooseSteps(steps: readonly string[], count: number): readonly number[] {
-  const all = steps.map((_, index) => index + 1)
-  if (process.env['ALL_STEPS'] === '1') return all
-  return Array.from({ length: count }, () => all[Math.floor(Math.random() * all.length)] ?? 1)
-}
-
-t.test(
-  'an upgrade that is killed at a random step leaves a service that starts, and is completed when it is run again',
-  async (t) => {
-    const { service, key } = await startService(t)
-    const words = ['upgrade', '--to', migrating, '--ignore-doctor']
-    const steps = await service.operateKilled('current', words, 0)
-    t.same([service.current, readDatabase(service).turns], ['7.1.0', 2])
-    t.match((await service.operate('current', ['upgrade', '--back', '--lose-them'])).stdout, 'runs again')
-    rmSync(join(service.root, '7.1.0'), { recursive: true })
-    let turns = 2
-    for (const step of chooseSteps(steps, 2)) {
-      const title = `killed before step ${step}: ${steps[step - 1]}`
-      await service.operateKilled('current', words, step)
-      t.ok(service.control('start'), title)
-      t.equal((await service.chat(key)).status, 200, title)
-      turns += 1
-      t.equal(readDatabase(service).turns, turns, title)
-      const again = await service.operate('current', words)
-      t.equal(again.code, 0, `${title}, run again: ${again.stderr}`)
-      t.same([service.current, readDatabase(service)], ['7.1.0', { layout: [...layout, '9999-next'], turns }], title)
-      t.equal((await service.operate('current', ['upgrade', '--back', '--lose-them'])).code, 0, title)
-      turns = readDatabase(service).turns
-      rmSync(join(service.root, '7.1.0'), { recursive: true })
-    }
-  },
-)
-
-t.test('where the new version does not start and the upgrade was killed, the service goes back with all data', async (t) => {
-  const { service, key } = await startService(t)
-  const words = ['upgrade', '--to', brokenMigrating, '--ignore-doctor']
-  const steps = await service.operateKilled('current', words, 0)
-  t.equal(service.current, presentVersion)
-  const switched = steps.findIndex((step) => step.startsWith('renameSync') && step.endsWith('/current'))
-  t.ok(switched > 0)
-  let turns = 2
-  for (const chosen of chooseSteps(steps.slice(switched), 2)) {
-    const step = switched + chosen
-    const title = `killed before step ${step}: ${steps[step - 1]}`
-    await service.operateKilled('current', words, step)
-    if (!service.control('restart')) {
-      const back = await service.goBackUnlessServed()
-      t.equal(back?.code, 0, `${title}: ${back?.stderr}`)
-    }
-    t.equal((await service.chat(key)).status, 200, title)
-    turns += 1
-    t.same([service.current, readDatabase(service)], [presentVersion, { layout, turns }], title)
-  }
 })

@@ -14,9 +14,11 @@ import { getPaths } from '../../../../src/api/endpoint.ts'
 import type { Endpoint } from '../../../../src/api/endpoint.ts'
 import { listPaths, replaceAt, textlessValue } from '../../../support/formats/field-mutations.ts'
 import { createTemporaryFolder } from '../../../support/gateway/test-gateway.ts'
+import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'
 import { createHostileTexts } from '../../../support/hostile-json.ts'
 import { startServerProcess, writeTestConfig } from '../../../support/processes/server-process.ts'
+import { readFormFields, sendForm } from '../../../support/website/page-form.ts'
 import { toEvents } from '../../../support/servers/responses-server.ts'
 
 const texts = createHostileTexts()
@@ -47,7 +49,17 @@ async function startHostileServer(t: Test) {
   return hostile
 }
 
-const kinds = { openai: { kind: 'openai' }, claude: { kind: 'anthropic' }, responses: { responses: true } } as const
+const kinds = {
+  openai: { kind: 'openai' },
+  claude: { kind: 'anthropic' },
+  responses: { responses: true },
+  gemini: { kind: 'gemini' },
+} as const
+
+/** Of these, a part for each round: several rounds send all, which is enough where each round is alike. */
+function pickShare<T>(items: readonly T[], round: number, shares: number): readonly T[] {
+  return items.filter((_, index) => (index + round) % shares === 0)
+}
 
 async function startServer(t: Test) {
   const hostile = await startHostileServer(t)
@@ -97,22 +109,44 @@ async function startServer(t: Test) {
   }
   const member = new WebsiteClient({ url: server.url, config: { store: { dataDir } } })
   await member.signIn('mei@example.com')
+  const operate = createOperatorCli(t, dataDir, {
+    listen: { host: '127.0.0.1', port: Number(new URL(server.url).port), siteUrl: null },
+  })
+  const openConsole = async (): Promise<WebsiteClient> => {
+    const { url } = JSON.parse((await operate('console', '--json')).stdout) as { url: string }
+    const browser = new WebsiteClient({ url: server.url, config: { store: { dataDir } } })
+    const { body } = await browser.get(url)
+    t.equal(
+      (await sendForm(browser, `${server.url}/operator/link`, readFormFields(String(body), { action: 'open' }))).status,
+      303,
+    )
+    return browser
+  }
   const assertRunning = async (): Promise<void> => {
     t.equal((await fetch(`${server.url}/healthz`)).status, 200)
     t.same([server.child.exitCode, server.child.signalCode], [null, null], server.log().slice(-500))
     t.notMatch(server.log(), /"level":"fatal"/)
   }
-  return { server, hostile, key, member, send, assertRunning }
+  return { server, hostile, key, member, openConsole, send, assertRunning }
 }
 
 const json = { 'content-type': 'application/json' }
 
+const values = [
+  '['.repeat(100) + ']'.repeat(100),
+  JSON.stringify(texts[0]?.text),
+  '{"__proto__":[]}',
+  '{"toString":1,"valueOf":1}',
+  '1e999',
+]
+
 t.test('the server survives bodies of strangers and members at every endpoint', async (t) => {
-  const { key, member, send, assertRunning, hostile } = await startServer(t)
+  const { key, member, openConsole, send, assertRunning, hostile } = await startServer(t)
+  member.cookies.set(...(await openConsole()).cookies.entries().next().value!)
   hostile.answer = (response) => void response.writeHead(200, json).end('{}')
   const credentials = { cookie: member.cookieHeader(), 'sec-fetch-site': 'same-origin' }
   const sent = new Set<string>()
-  let refused = 0
+  let [refused, round] = [0, 0]
   for (const endpoint of endpoints.filter(({ method }) => method === 'post' || method === 'patch')) {
     const { security, body, bodyMediaType, path } = endpoint
     // A session is not ended by requests without a body.
@@ -123,24 +157,18 @@ t.test('the server survives bodies of strangers and members at every endpoint', 
     // Without this query the Gemini API's streams are refused before the body is read.
     const query = path.endsWith(':streamGenerateContent') ? '?alt=sse' : ''
     for (const address of getPaths(endpoint).map((each) => each.replaceAll(/\{\w+\}/g, 'none') + query)) {
-      for (const { name, text, isDeep } of texts) {
+      for (const { name, text, isDeep } of pickShare(texts, round++, 3)) {
         const what = `${method} ${address}: ${name}`
         const { status, text: answer } = await send(what, address, { method, headers, body: text })
         if (!isDeep || !isJson) continue
-        // Without an operator there is no console, whatever is sent to it.
-        if (path.startsWith('/api/operator/v1/') && status === 404) continue
+        // A shell link makes no keys, whatever is sent.
+        if (path.startsWith('/api/operator/v1/operator-keys') && status === 403) continue
         if (status !== 400 || !/nested deeper than 128 levels/.test(answer)) t.fail(`${what}: ${status} ${answer.slice(0, 200)}`)
         refused += 1
       }
       const fields = body === undefined ? [] : Object.keys(body.shape)
       for (const field of fields) {
-        for (const value of [
-          '['.repeat(100) + ']'.repeat(100),
-          JSON.stringify(texts[0]?.text),
-          '{"__proto__":[]}',
-          '{"toString":1,"valueOf":1}',
-          '1e999',
-        ]) {
+        for (const value of pickShare(values, round++, 2)) {
           const text = `{${fields
             .filter((each) => each !== field)
             .map((each) => `"${each}":"a"`)
@@ -172,18 +200,19 @@ t.test('the server survives deep tokens, headers, queries and paths', async (t) 
     { 'mcp-protocol-version': '['.repeat(9_000) },
     { 'x-forwarded-for': '['.repeat(9_000) },
   ]
-  for (const endpoint of endpoints) {
+  const paths = ['['.repeat(4_000), '{"a":'.repeat(800), '__proto__', 'constructor', '%00', '\\']
+  for (const [round, endpoint] of endpoints.entries()) {
     const [address = ''] = getPaths(endpoint)
     const method = endpoint.method.toUpperCase()
     const body = endpoint.method === 'post' || endpoint.method === 'patch' ? { body: '{}' } : {}
     const type = endpoint.bodyMediaType ?? 'application/json'
-    for (const each of headers)
+    for (const each of pickShare(headers, round, 4))
       await send(`${method} ${address} with ${Object.keys(each)[0]}`, address.replaceAll(/\{\w+\}/g, 'none'), {
         method,
         headers: { 'content-type': type, ...each },
         ...body,
       })
-    for (const text of ['['.repeat(4_000), '{"a":'.repeat(800), '__proto__', 'constructor', '%00', '\\']) {
+    for (const text of pickShare(paths, round, 3)) {
       const value = encodeURIComponent(text)
       const query = ['before', 'limit', 'page', 'client_id', 'claims', 'request', 'state', 'locale', 'lang']
         .map((name) => `${name}=${value.slice(0, 1_000)}`)
@@ -267,6 +296,14 @@ const formats = {
     ],
     tools: [{ name: 'look', input_schema: { type: 'object' } }],
   }),
+  '/v1beta/models/{model}:streamGenerateContent?alt=sse': (_model: string, args: string) => ({
+    contents: [
+      { role: 'user', parts: [{ text: 'Look.' }] },
+      { role: 'model', parts: [{ functionCall: { name: 'look', args: { args } }, thoughtSignature: args }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: args } } }] },
+    ],
+    tools: [{ functionDeclarations: [{ name: 'look', parameters: { type: 'OBJECT' } }] }],
+  }),
 } as const
 
 const formatList = Object.entries(formats)
@@ -306,6 +343,14 @@ function createCallEvents(kind: string, args: string): readonly object[] {
       { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 9 } },
       { type: 'message_stop' },
     ]
+  if (kind === 'gemini') {
+    const parts = [{ functionCall: { name: 'look', args: { args } } }]
+    const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 9, totalTokenCount: 14 }
+    return [
+      { candidates: [{ index: 0, content: { role: 'model', parts } }], modelVersion: 'm' },
+      { candidates: [{ index: 0, content: { role: 'model', parts: [] }, finishReason: 'STOP' }], usageMetadata },
+    ]
+  }
   const tool_calls = [{ index: 0, id: 'c1', type: 'function', function: { name: 'look', arguments: args } }]
   return [
     {
@@ -327,16 +372,17 @@ function createCallEvents(kind: string, args: string): readonly object[] {
 t.test('the server survives texts inside conversations, for every kind of upstream', async (t) => {
   const { key, send, assertRunning, hostile } = await startServer(t)
   const headers = { ...json, authorization: `Bearer ${key}` }
+  let round = 0
   for (const kind of Object.keys(kinds)) {
     const before = hostile.answered
     hostile.answer = (response) =>
       void response.writeHead(200, sse).end(`${toFrames(createCallEvents(kind, '{"a":1}'))}data: [DONE]\n\n`)
     for (const [path, create] of Object.entries(formats))
-      for (const { name, text } of texts)
+      for (const { name, text } of pickShare(texts, round++, 2))
         // One of them is large enough to be parsed by the thread for large bodies.
         for (const args of name.startsWith('lists, wrong') ? [text, text.repeat(5)] : [text]) {
           const body = JSON.stringify(create(`svc-${kind}`, args, true))
-          const { status } = await send(`${path} to ${kind}: ${name}`, path, {
+          const { status } = await send(`${path} to ${kind}: ${name}`, path.replace('{model}', `svc-${kind}`), {
             method: 'POST',
             headers,
             body,
@@ -347,7 +393,11 @@ t.test('the server survives texts inside conversations, for every kind of upstre
       const request = create(`svc-${kind}`, '{}', true)
       for (const place of listPaths(request)) {
         const body = JSON.stringify(replaceAt(request, place, textlessValue))
-        await send(`${path} to ${kind}: ${place.join('.')} is no text`, path, { method: 'POST', headers, body })
+        await send(`${path} to ${kind}: ${place.join('.')} is no text`, path.replace('{model}', `svc-${kind}`), {
+          method: 'POST',
+          headers,
+          body,
+        })
       }
     }
     t.ok(hostile.answered - before >= texts.length, `${kind} received ${hostile.answered - before} requests`)
@@ -358,6 +408,7 @@ t.test('the server survives texts inside conversations, for every kind of upstre
 t.test('the server survives answers, events and errors of every kind of upstream', async (t) => {
   const { key, send, assertRunning, hostile, server } = await startServer(t)
   const headers = { ...json, authorization: `Bearer ${key}` }
+  let round = 0
   /** Where an upstream can put a text. */
   const places: Record<string, (kind: string, text: string) => Answer> = {
     'as the whole answer': (_, text) => (response) => response.writeHead(200, json).end(text),
@@ -377,11 +428,11 @@ t.test('the server survives answers, events and errors of every kind of upstream
   for (const kind of Object.keys(kinds)) {
     for (const [place, create] of Object.entries(places)) {
       const before = hostile.answered
-      for (const [i, { name, text }] of texts.entries()) {
+      for (const [i, { name, text }] of pickShare(texts, round++, 2).entries()) {
         hostile.answer = create(kind, text.replaceAll('\n', ' '))
         const [path, createRequest] = formatList[i % formatList.length] as (typeof formatList)[number]
-        for (const stream of [true, false])
-          await send(`${path} ${place} of ${kind}: ${name}`, path, {
+        for (const stream of pickShare([true, false], round + (i >> 1), 2))
+          await send(`${path} ${place} of ${kind}: ${name}`, path.replace('{model}', `svc-${kind}`), {
             method: 'POST',
             headers,
             body: JSON.stringify(createRequest(`svc-${kind}`, '{}', stream)),

@@ -28,7 +28,7 @@ if (postgres !== undefined) {
     }
     const { faults, counts } = await runOrderHistory({
       seed: 3,
-      orders: 30,
+      orders: 12,
       accounts,
       begin: noon,
       openNodes: async () => nodes,

@@ -114,15 +114,11 @@ export class ToolCallRepair {
 
   /** The call that a piece continues. */
   #find(index: unknown, id: string, name: string): KnownCall | undefined {
-    if (typeof index === 'number') {
-      const call = this.#byIndex.get(index)
-      if (call !== undefined && continues(call, id, name)) return call
-      const named = id === '' ? undefined : this.#byId.get(id)
-      return named !== undefined && call !== undefined ? named : undefined
-    }
-    const last = this.#calls.at(-1)
-    const call = id === '' ? last : (this.#byId.get(id) ?? (last?.sentId === '' ? last : undefined))
-    return call !== undefined && continues(call, id, name) ? call : undefined
+    const known = id === '' ? undefined : this.#byId.get(id)
+    const hasIndex = typeof index === 'number'
+    const call = hasIndex ? this.#byIndex.get(index) : (known ?? this.#calls.at(-1))
+    if (call === undefined || continues(call, id, name, known)) return call
+    return hasIndex ? known : undefined
   }
 
   #create(index: unknown, sentId: string, { kind }: CallPiece): KnownCall {
@@ -159,10 +155,14 @@ export function repairWholeCalls(sent: unknown, ids: CallIds): readonly Fields[]
     })
 }
 
-/** A different id begins a new call, and where there is no id, a name after complete arguments. */
-function continues(call: KnownCall, id: string, name: string): boolean {
-  if (id !== '' && call.sentId !== '') return id === call.sentId
-  if (name === '' || call.name === '') return true
+/**
+ * A different id begins a new call where it comes with a name, and is made anew for each piece where it does not. Without ids, a name after
+ * complete arguments begins a call.
+ */
+function continues(call: KnownCall, id: string, name: string, known: KnownCall | undefined): boolean {
+  const isOther = id !== '' && call.sentId !== '' && id !== call.sentId
+  if (isOther) return name === '' && call.name !== '' && known === undefined
+  if (name === '' || call.name === '' || (id !== '' && id === call.sentId)) return true
   return call.name === name && !hasEnded(call)
 }
 

@@ -144,6 +144,30 @@ const twoCalls: Readonly<Record<string, readonly object[]>> = {
     calls({ index: 0, ...whole('b', '{"p":') }),
     calls({ index: 0, ...called('', '"b"}') }),
   ],
+  'with a new id in each piece': [
+    calls({ index: 0, ...whole('a', '') }),
+    calls({ index: 0, ...whole('c', '{"p":'), ...called(undefined, '{"p":') }),
+    calls({ index: 0, id: 'd', ...called('', '"a"}') }, { index: 0, id: 'e', ...called(undefined, '') }),
+    calls({ index: 1, ...whole('b', two[1]) }),
+  ],
+  'with one further id for the later pieces of all': [
+    calls({ index: 0, ...whole('a', '{"p":') }),
+    calls({ index: 0, id: 'z', ...called(undefined, '"a"}') }),
+    calls({ index: 1, ...whole('b', '{"p":') }),
+    calls({ index: 1, id: 'z', ...called(undefined, '"b"}') }),
+  ],
+  'without index, with a new id in each piece': [
+    calls({ ...whole('a', '{"p":') }),
+    calls({ id: 'c', ...called(undefined, '"a"}') }),
+    calls({ ...whole('b', '') }),
+    calls({ id: 'd', ...called(undefined, two[1]) }),
+  ],
+  'with one index, in alternating pieces': [
+    calls({ index: 0, ...whole('a', '{"p":') }),
+    calls({ index: 0, ...whole('b', '{"p":') }),
+    calls({ index: 0, id: 'a', ...called(undefined, '"a"}') }),
+    calls({ index: 0, id: 'b', ...called(undefined, '"b"}') }),
+  ],
   'with indexes from one': [calls({ index: 1, ...whole('a', two[0]) }), calls({ index: 2, ...whole('b', two[1]) })],
   'with the name after the arguments': [
     calls({ index: 0, id: 'a', ...called(undefined, two[0]) }),

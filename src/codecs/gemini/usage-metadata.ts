@@ -8,10 +8,14 @@ import { readChatUsage, toChatUsage } from '../shared/token-counts.ts'
 export function readUsageMetadata(metadata: unknown): AnswerUsage | null {
   if (!isRecord(metadata) || typeof metadata['promptTokenCount'] !== 'number') return null
   const reasoning = toCount(metadata['thoughtsTokenCount'])
+  const input = toCount(metadata['promptTokenCount']) + toCount(metadata['toolUsePromptTokenCount'])
+  const candidates = toCount(metadata['candidatesTokenCount'])
+  // Servers that stand in for the API may count thoughts as candidates too.
+  const includesThoughts = candidates >= reasoning && metadata['totalTokenCount'] === input + candidates
   return toChatUsage({
-    input: toCount(metadata['promptTokenCount']) + toCount(metadata['toolUsePromptTokenCount']),
+    input,
     cached: toCount(metadata['cachedContentTokenCount']),
-    output: toCount(metadata['candidatesTokenCount']) + reasoning,
+    output: includesThoughts ? candidates : candidates + reasoning,
     reasoning,
   })
 }

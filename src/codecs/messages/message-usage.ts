@@ -1,17 +1,20 @@
 /** Usage of one answer. The prompt is reported in three parts, and reports arrive in two events. */
 import type { AnswerUsage } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { toCount } from '../shared/read-json.ts'
 import { toChatUsage } from '../shared/token-counts.ts'
 
-const countFields = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens'] as const
+const promptFields = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 export class MessageUsage {
   readonly #counts = new Map<string, number>()
 
-  /** Counts are cumulative. Some servers repeat those of the prompt as 0 at the end. */
+  /** Counts are cumulative. Some servers repeat those of the prompt as 0 at the end, and others move some of them to the cache. */
   add(usage: unknown): void {
     if (!isRecord(usage)) return
-    for (const field of countFields) this.#set(field, usage[field])
+    const hasPrompt = promptFields.some((field) => toCount(usage[field]) > 0)
+    for (const field of promptFields) this.#set(field, usage[field], hasPrompt)
+    this.#set('output_tokens', usage['output_tokens'])
     const { output_tokens_details: details } = usage
     if (isRecord(details)) this.#set('thinking_tokens', details['thinking_tokens'])
   }
@@ -26,8 +29,8 @@ export class MessageUsage {
     return toChatUsage({ input: input + read + created, cached: read, written: created, output, reasoning })
   }
 
-  #set(field: string, value: unknown): void {
+  #set(field: string, value: unknown, replacesByZero = false): void {
     if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) return
-    this.#counts.set(field, value === 0 ? (this.#counts.get(field) ?? 0) : value)
+    this.#counts.set(field, value === 0 && !replacesByZero ? (this.#counts.get(field) ?? 0) : value)
   }
 }

@@ -36,6 +36,8 @@ interface OpenItem {
   /** Where its text begins in the text of the answer. */
   textStart: number
   readonly phase: unknown
+  /** The type of the events that its reasoning comes with. */
+  reasoningKind?: unknown
 }
 
 export class ResponseDecoder implements AnswerDecoder {
@@ -72,7 +74,7 @@ export class ResponseDecoder implements AnswerDecoder {
         return this.#hasReasoning ? [toReasoningEvent('\n\n')] : []
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        return this.#addReasoning(index, delta)
+        return this.#addReasoning(index, delta, type)
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
         return this.#addArguments(index, delta)
@@ -127,6 +129,8 @@ export class ResponseDecoder implements AnswerDecoder {
   #addText(index: unknown, delta: unknown, logprobs: unknown): readonly AnswerEvent[] {
     const text = toText(delta)
     if (text === '') return []
+    // Some servers leave the beginning of the item out.
+    this.#startItem(index, { type: 'message' })
     const started = this.#markText(index) ? this.#startText(index) : []
     this.#hasText = true
     this.#textLength += text.length
@@ -156,9 +160,13 @@ export class ResponseDecoder implements AnswerDecoder {
     return text === '' ? [] : [{ kind: 'refusal', text }]
   }
 
-  #addReasoning(index: unknown, delta: unknown): readonly AnswerEvent[] {
+  /** @param kind of the event; a server that sends both a summary and the reasoning has the same item twice */
+  #addReasoning(index: unknown, delta: unknown, kind?: unknown): readonly AnswerEvent[] {
     const text = toText(delta)
     if (text === '') return []
+    this.#startItem(index, { type: 'reasoning' })
+    const item = this.#items.get(index)
+    if (item !== undefined && (item.reasoningKind ??= kind) !== kind) return []
     this.#markText(index)
     this.#hasReasoning = true
     return [toReasoningEvent(text)]

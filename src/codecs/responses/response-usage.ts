@@ -3,7 +3,7 @@ import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import type { AnswerUsage } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { toCount, toFields } from '../shared/read-json.ts'
-import { readChatUsage, toChatUsage } from '../shared/token-counts.ts'
+import { countReasoningBeside, readChatUsage, toChatUsage } from '../shared/token-counts.ts'
 
 /** As a chat completion reports it. Null without a report. */
 export function readResponseUsage(usage: unknown): AnswerUsage | null {
@@ -11,9 +11,10 @@ export function readResponseUsage(usage: unknown): AnswerUsage | null {
   const { input_tokens: input, output_tokens: output } = usage
   if (typeof input !== 'number' || typeof output !== 'number') return null
   const { cached_tokens: cached, cache_write_tokens: write } = toFields(usage['input_tokens_details'])
-  const { reasoning_tokens: reasoning } = toFields(usage['output_tokens_details'])
+  const reasoning = toCount(toFields(usage['output_tokens_details'])['reasoning_tokens'])
   const written = write === undefined ? undefined : toCount(write)
-  return toChatUsage({ input, cached: toCount(cached), written, output, reasoning: toCount(reasoning) })
+  const beside = countReasoningBeside({ sum: input + output, total: toCount(usage['total_tokens']), reasoning })
+  return toChatUsage({ input, cached: toCount(cached), written, output: output + beside, reasoning })
 }
 
 /** All three counts are needed: Codex repeats a turn whose usage lacks one. */

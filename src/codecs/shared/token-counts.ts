@@ -13,6 +13,14 @@ export interface TokenCounts {
   readonly reasoning: number
 }
 
+/**
+ * Reasoning that is no part of the output: xAI, Vertex and Gemini's compatible endpoint add it to the total only. 0 where the total is the sum
+ * of input and output, as OpenAI's is.
+ */
+export function countReasoningBeside({ sum, total, reasoning }: Readonly<Record<'sum' | 'total' | 'reasoning', number>>): number {
+  return Math.max(0, Math.min(total - sum, reasoning))
+}
+
 export function toChatUsage({ input, cached, written, output, reasoning }: TokenCounts): AnswerUsage {
   return {
     prompt_tokens: input,

@@ -1,5 +1,6 @@
 /** Parses an upstream's usage report, counts output independently, and decides which of the two is charged. */
 import { isPictureStart, toPictureUrl } from '../../codecs/chat/picture-parts.ts'
+import { countReasoningBeside } from '../../codecs/shared/token-counts.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import type { Slots, Usage } from '../../exchange/exchange.ts'
@@ -23,17 +24,12 @@ export function parseUsage(value: unknown): ReportedUsage | null {
   return { inputTokens, outputTokens, ...(cachedInputTokens > 0 ? { cachedInputTokens } : null) }
 }
 
-/**
- * Reasoning tokens that are no part of the completion: xAI, Vertex and Gemini's compatible endpoint add them to the total only. 0 where the
- * total is the sum of prompt and completion, as OpenAI's is.
- */
 function parseReasoningBeside(usage: Record<string, unknown>, sum: number): number {
-  const total = parseTokenCount(usage['total_tokens'])
-  if (total === null || total <= sum) return 0
   const details = usage['completion_tokens_details'] ?? usage['output_tokens_details']
   // SGLang has the number beside the completion's.
   const reasoning = (isRecord(details) ? details['reasoning_tokens'] : undefined) ?? usage['reasoning_tokens']
-  return Math.min(total - sum, parseTokenCount(reasoning) ?? 0)
+  const total = parseTokenCount(usage['total_tokens']) ?? 0
+  return countReasoningBeside({ sum, total, reasoning: parseTokenCount(reasoning) ?? 0 })
 }
 
 /** Prompt tokens that were read from the upstream's cache; 0 if it reports none. */
@@ -188,7 +184,7 @@ function pickCounts(report: Record<string, unknown>, usage: Usage, whole = Numbe
   const counts: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(report)) {
     if (typeof value === 'number' && (name.endsWith('_tokens') || name === 'num_search_queries'))
-      counts[name] = Math.min(value, findMax(name))
+      counts[name] = Math.max(0, Math.min(value, findMax(name)))
     else if (isRecord(value) && name.endsWith('_tokens_details'))
       counts[name] = pickCounts(value, usage, /^(?:prompt|input)_/.test(name) ? inputTokens : outputTokens)
   }

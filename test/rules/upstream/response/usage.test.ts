@@ -328,6 +328,8 @@ t.test('shows no part above the whole that is charged', async (t) => {
       { prompt_tokens_details: { text_tokens: 12, image_tokens: 5 } },
     ],
     [{ output_tokens_details: { reasoning_tokens: 9 } }, { output_tokens_details: { reasoning_tokens: 3 } }],
+    [{ prompt_tokens_details: { cached_tokens: -60 } }, { prompt_tokens_details: { cached_tokens: 0 } }],
+    [{ reasoning_tokens: -9 }, { reasoning_tokens: 0 }],
     [
       { reasoning_tokens: 9, prompt_cache_miss_tokens: 90 },
       { reasoning_tokens: 3, prompt_cache_miss_tokens: 12 },

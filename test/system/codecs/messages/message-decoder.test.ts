@@ -88,6 +88,20 @@ t.test('reports the prompt at the start, so that an interrupted answer is charge
   })
 })
 
+t.test('counts no token of the prompt twice where the last event moves some to the cache', async (t) => {
+  const [start] = toEvents(request, answer)
+  for (const [prompt, tokens] of [
+    [{ input_tokens: 0, cache_read_input_tokens: 100 }, 100],
+    [{ input_tokens: 0, cache_read_input_tokens: 60, cache_creation_input_tokens: 40 }, 100],
+    [{ input_tokens: 0, cache_creation_input_tokens: 90 }, 90],
+    [{ input_tokens: 20, cache_read_input_tokens: 80 }, 100],
+  ] as const) {
+    const usage = { cache_read_input_tokens: 0, cache_creation_input_tokens: 0, ...prompt, output_tokens: 7 }
+    const events = decode([start!, { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage }])
+    t.match(events.at(-1), { usage: { prompt_tokens: tokens, completion_tokens: 7 } })
+  }
+})
+
 t.test('keeps the counts of the prompt where the last event has none, or zeros', async (t) => {
   const [start] = toEvents(request, answer)
   for (const usage of [{ output_tokens: 7 }, { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 7 }])

@@ -1,6 +1,7 @@
 /** Events and whole answers of the Responses API become events of an answer. */
 import t from 'tap'
 import { ResponseDecoder } from '../../../../src/codecs/responses/response-decoder.ts'
+import { readResponseUsage } from '../../../../src/codecs/responses/response-usage.ts'
 import type { DecodedEvent } from '../../../../src/codecs/answer-decoder.ts'
 import { AnswerCollector } from '../../../../src/conversation/collect-answer.ts'
 import type { AnswerEvent } from '../../../../src/conversation/answer-event.ts'
@@ -86,6 +87,49 @@ t.test('reads an answer of which only finished items arrive, or only its end', a
       { kind: 'call', index: 1, id: 'call_2', name: 'look', arguments: 'free', isCustom: true, isComplete: true },
       { kind: 'finish', reason: 'tool_calls' },
     ])
+})
+
+t.test(
+  'reads a text and reasoning once where the beginning of the item is left out, or the reasoning comes in two forms',
+  async (t) => {
+    const completed = {
+      type: 'response.completed',
+      response: { id: 'resp_1', status: 'completed', output: [message('Looking.')] },
+    }
+    const delta = (type: string, fields: object) => ({ type, output_index: 0, content_index: 0, ...fields })
+    t.same(collect(decode([delta('response.output_text.delta', { delta: 'Looking.' }), completed])), [
+      { kind: 'text', text: 'Looking.' },
+      { kind: 'finish', reason: 'stop' },
+    ])
+    const unsigned = { ...reasoning, encrypted_content: null, content: [{ type: 'reasoning_text', text: 'One.' }] }
+    const forms = ['response.reasoning_text.delta', 'response.reasoning_summary_text.delta']
+    for (const types of [forms, forms.toReversed(), forms.slice(1), forms.slice(0, 1)])
+      for (const begun of [
+        [],
+        [{ type: 'response.output_item.added', output_index: 0, item: { type: 'reasoning', summary: [] } }],
+      ])
+        t.same(
+          collect(
+            decode([
+              ...begun,
+              ...['On', 'e.'].flatMap((piece) => types.map((type) => delta(type, { delta: piece }))),
+              { type: 'response.output_item.done', output_index: 0, item: unsigned },
+            ]),
+          ),
+          [{ kind: 'reasoning', text: 'One.', field: 'reasoning_content' }],
+        )
+  },
+)
+
+t.test('counts reasoning that the total has beside the output', async (t) => {
+  const read = (fields: object) =>
+    readResponseUsage({ input_tokens: 100, output_tokens: 5, output_tokens_details: { reasoning_tokens: 50 }, ...fields })
+      ?.completion_tokens
+  t.equal(read({ total_tokens: 155 }), 55)
+  t.equal(read({ total_tokens: 105 }), 5, 'a part of the output')
+  t.equal(read({}), 5)
+  t.equal(read({ total_tokens: 125 }), 25, 'room for a part of it')
+  t.equal(read({ total_tokens: 155, output_tokens_details: null }), 5, 'nothing explains the total')
 })
 
 t.test('passes free text as it is, and where it ends', async (t) => {

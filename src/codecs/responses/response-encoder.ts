@@ -84,12 +84,11 @@ export class ResponsesEncoder implements AnswerEncoder {
         this.#usage = toResponseUsage(event.usage)
         this.#charge = event.charge
       } else if (event.kind === 'search') text += this.#pushSearch(event.step)
-      // Some servers send empty pieces after the end.
-      else if (this.#finishReason !== null) continue
-      else if (event.kind === 'finish') text += this.#finish(event.reason)
+      // Some servers send a reason with each piece, so that it is no end.
+      else if (event.kind === 'finish') this.#finishReason = event.reason
       else this.#add(event)
     }
-    return this.#finishReason === null ? text + this.#stream() : text
+    return text + this.#stream()
   }
 
   /** Codex counts events, and not bytes or comments. A second `in_progress` would make OpenAI's SDK forget the items before it. */
@@ -100,7 +99,7 @@ export class ResponsesEncoder implements AnswerEncoder {
   }
 
   end(): string {
-    const rest = this.#finishReason === null ? this.#finish('stop') : ''
+    const rest = this.#finish()
     const status = this.#incompleteReason === null ? 'completed' : 'incomplete'
     return rest + this.#events.writeResponse(`response.${status}`, this.#createFinalResponse(), this.#charge) + doneEvent
   }
@@ -116,7 +115,7 @@ export class ResponsesEncoder implements AnswerEncoder {
   whole(events: readonly AnswerEvent[]): string {
     this.#holdsCalls = events.some((event) => event.kind === 'signed-reasoning' && isCallSignature(event.signed))
     this.push(events)
-    if (this.#finishReason === null) this.#finish('stop')
+    this.#finish()
     return this.#createFinalResponse()
   }
 
@@ -220,9 +219,9 @@ export class ResponsesEncoder implements AnswerEncoder {
     }
   }
 
-  #finish(reason: string): string {
-    this.#finishReason = reason
-    if (reason === 'content_filter' && this.#context.state.isCodex) this.#addFilterNote()
+  #finish(): string {
+    this.#finishReason ??= 'stop'
+    if (this.#finishReason === 'content_filter' && this.#context.state.isCodex) this.#addFilterNote()
     // A call without a name cannot be made, but the client reports it to the model.
     for (const call of this.#calls.all) {
       if (call.arguments === '' && !call.isCustom && !this.#endedEarly) call.addArguments('{}')

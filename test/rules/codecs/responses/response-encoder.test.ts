@@ -256,10 +256,10 @@ t.test('adds citations to the text', async (t) => {
   t.match(getOutput(events), [{ content: [{ annotations: [expected] }] }])
 })
 
-t.test('ignores what follows the finish reason', async (t) => {
-  const events = encode([toChunk({ content: 'Hi' }, 'stop'), toChunk({ content: '!' }), toChunk({}, 'length')])
-  t.equal(events.at(-1)?.type, 'response.completed')
-  t.hasStrict(getOutput(events), [{ content: [{ text: 'Hi' }] }])
+t.test('takes the last of several finish reasons, and what comes between them', async (t) => {
+  const events = encode([toChunk({ content: 'Hi' }, 'stop'), toChunk({ content: '!' }, 'stop'), toChunk({}, 'length')])
+  t.equal(events.at(-1)?.type, 'response.incomplete')
+  t.hasStrict(getOutput(events), [{ content: [{ text: 'Hi!' }] }])
 })
 
 t.test('seals a reasoning text once', async (t) => {

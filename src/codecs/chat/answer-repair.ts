@@ -26,11 +26,14 @@ export class AnswerRepair {
 
   /** A chunk of a stream, which has a list of choices. @throws AnswerTooLargeError */
   repairChunk(chunk: Fields): Fields {
-    return this.#repairChoices(chunk, (choice) => {
+    // Azure leaves it empty in the verdict on the prompt.
+    const named = chunk['object'] === chunkObject ? chunk : { ...chunk, object: chunkObject }
+    return this.#repairChoices(named, (choice) => {
       if (isRecord(choice['delta'])) return this.#repairDelta(this.#repairRole(choice))
       const { message, ...rest } = choice
-      // After the pieces, MiniMax sends the whole message once more.
-      if (isRecord(message) && !this.#begun.has(toIndex(choice))) return this.#repairMessage(choice)
+      // In place of pieces it is one; after the pieces, MiniMax sends the whole message once more.
+      if (isRecord(message) && !this.#begun.has(toIndex(choice)))
+        return this.#repairDelta(this.#repairRole({ ...rest, delta: message }))
       return this.#repairDelta({ ...rest, delta: {} })
     })
   }
@@ -110,6 +113,8 @@ export class AnswerRepair {
     return (this.#ids ??= new CallIds(this.#requestId))
   }
 }
+
+const chunkObject = 'chat.completion.chunk'
 
 function toIndex({ index }: Fields): number {
   return typeof index === 'number' ? index : 0

@@ -26,8 +26,9 @@ const patterns: readonly (readonly [RegExp, FinishReason | FailedFinish])[] = [
   // Google's UNEXPECTED_TOOL_CALL, Bedrock's malformed_model_output, and Cohere's ERROR_LIMIT.
   [/unusable_output|malformed|unexpected|invalid|missing|too_many|error_limit/, unusableFinish],
   // vLLM's abort.
-  [/error|fail|abort|insufficient|unavailable|time_?out|cancel|unload|interrupt/, failedFinish],
-  [/max|length|limit|truncat|window|budget|incomplete/, 'length'],
+  [/error|fail|abort|insufficient|unavailable|time_?out|cancel|unload|interrupt|overload/, failedFinish],
+  // vLLM's repetition ends an answer that would not end by itself.
+  [/max|length|limit|truncat|window|budget|incomplete|repetition/, 'length'],
   [
     /filter|safety|block|prohibit|recitation|sensitive|refus|guardrail|moderat|policy|spii|jailbreak|inappropriate/,
     'content_filter',

@@ -7,6 +7,7 @@ const reasons: Readonly<Record<string, FinishReason | FailedFinish | null>> = {
   FINISH_REASON_UNSPECIFIED: null,
   CONTINUATION: 'length',
   ESCALATION: 'content_filter',
+  LANGUAGE: 'content_filter',
   MODEL_ARMOR: 'content_filter',
   // The operator's account was limited.
   PUP_LIMITED_DISABLED: failedFinish,

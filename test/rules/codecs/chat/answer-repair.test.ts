@@ -266,7 +266,7 @@ t.test('finish reasons of other vendors become those of each format', async (t) 
   for (const [reasons, chat, stopReason, status, details] of [
     [['stop', 'STOP', 'end_turn', 'eos', 'eos_token', 'COMPLETE', 'stop_sequence'], 'stop', 'end_turn', 'completed', null],
     [
-      ['length', 'MAX_TOKENS', 'max_tokens', 'model_length', 'model_context_window_exceeded'],
+      ['length', 'MAX_TOKENS', 'max_tokens', 'model_length', 'model_context_window_exceeded', 'repetition'],
       'length',
       'max_tokens',
       'incomplete',
@@ -362,6 +362,28 @@ for (const delta of [null, undefined, 'none'])
     t.match(readWhole([chunk({ content: 'a' }), end]).choice, { message: { content: 'a' }, finish_reason: 'length' })
   })
 
+t.test('a whole message in place of pieces is one', async (t) => {
+  const message = { content: 'Both:', tool_calls: [whole('a', two[0]), whole('b', { p: 'b' })] }
+  const only = { ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] }
+  const [choice, ...others] = stream([only])
+  t.same(choice?.delta, {
+    role: 'assistant',
+    content: 'Both:',
+    tool_calls: [
+      { index: 0, ...whole('a', two[0]) },
+      { index: 1, ...whole('b', two[1]) },
+    ],
+  })
+  t.equal(choice?.finish_reason, 'tool_calls')
+  t.same(others, [])
+  t.match(readWhole([only]).choice, { message: { content: 'Both:' }, finish_reason: 'tool_calls' })
+})
+
+t.test('each event of a stream is named as OpenAI names it', async (t) => {
+  for (const object of ['', undefined, 'chat.completion', 'chunk'])
+    t.equal(new AnswerRepair('').repairChunk({ ...head, object, choices: [] })['object'], 'chat.completion.chunk')
+})
+
 t.test('a whole message after its pieces is not sent once more', async (t) => {
   const message = { role: 'assistant', content: 'The answer is 42.', tool_calls: [whole('a', two[0])] }
   const last = { ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] }
@@ -445,7 +467,7 @@ t.test('returns an answer in the form of OpenAI as it is', async (t) => {
     chunk({ content: 'a', reasoning_content: 'b' }),
     chunk({ annotations: [] }),
     chunk({}, 'length'),
-    { choices: [] },
+    { ...head, choices: [] },
   ])
     t.equal(repair.repairChunk(sound), sound)
   repair.repairChunk(calls({ index: 0, ...whole('a', '') }))

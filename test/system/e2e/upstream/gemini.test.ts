@@ -223,6 +223,7 @@ t.test('ends an answer that is stopped by a safety filter as filtered, and fails
     ['RECITATION', 'content_filter'],
     ['IMAGE_SAFETY', 'content_filter'],
     ['MODEL_ARMOR', 'content_filter'],
+    ['LANGUAGE', 'content_filter'],
     ['MAX_TOKENS', 'length'],
     ['CONTINUATION', 'length'],
     ['OTHER', 'stop'],

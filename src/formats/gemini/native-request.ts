@@ -38,7 +38,7 @@ export function toNativeRequest(body: JsonObject, context: NativeContext): Nativ
   const { responseModalities: modalities, imageConfig: image } = config
   if (contents === null || tools === null || !reader.readSystem(system) || !isAbsent(image) || !isEmpty(modalities))
     return undefined
-  const calling = isObject(toolConfig) ? toolConfig['functionCallingConfig'] : undefined
+  const calling = isObject(toolConfig) ? readCalling(toolConfig['functionCallingConfig']) : undefined
   const fields = {
     contents,
     ...(isAbsent(system) ? {} : { systemInstruction: system }),
@@ -51,6 +51,13 @@ export function toNativeRequest(body: JsonObject, context: NativeContext): Nativ
     ),
   }
   return reader.extra.hasRefused ? undefined : { api: 'gemini', fields, extra: reader.extra }
+}
+
+/** Without the setting of Vertex AI that streams arguments in pieces: calls are written whole. */
+function readCalling(config: unknown): unknown {
+  if (!isObject(config)) return config
+  const { streamFunctionCallArguments: _, ...rest } = config
+  return rest
 }
 
 /** The methods return null, or false, for what needs a repair. */

@@ -32,6 +32,8 @@ const knownSettings: ReadonlySet<string> = new Set(
   responseSchema responseJsonSchema responseModalities imageConfig thinkingConfig mediaResolution`.split(/\s+/),
 )
 
+const callingPath = 'toolConfig.functionCallingConfig'
+
 export function toChat(
   sent: JsonObject,
   { unseal, isSealed, hostsSearch = false, targetApis }: RequestContext,
@@ -42,6 +44,8 @@ export function toChat(
   const config = readOptionalObject(body['generationConfig'], 'generationConfig') ?? {}
   const ignored = new Set<string>()
   for (const name in body) if (!knownFields.has(name) && !isAbsent(body[name])) ignored.add(name)
+  const calling = readOptionalObject(readOptionalObject(body['toolConfig'], 'toolConfig')?.['functionCallingConfig'], callingPath)
+  if (calling?.['streamFunctionCallArguments'] === true) ignored.add(`${callingPath}.streamFunctionCallArguments`)
   for (const name in config) if (!knownSettings.has(name) && !isAbsent(config[name])) ignored.add(`generationConfig.${name}`)
   const { tools, originalNames, search, ignored: ignoredTools } = translateTools(body['tools'], { hostsSearch })
   for (const name of ignoredTools) ignored.add(name)

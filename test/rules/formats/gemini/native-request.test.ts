@@ -64,6 +64,13 @@ t.test('changes what the gateway must change', async (t) => {
       { labels: undefined, generationConfig: { logprobs: undefined } },
     ],
     [{ contents: [user({ text: 'Hi' })], generation_config: { top_k: 3 } }, { generationConfig: { topK: 3 } }],
+    ...[
+      { functionCallingConfig: { mode: 'AUTO', streamFunctionCallArguments: true } },
+      { function_calling_config: { mode: 'AUTO', stream_function_call_arguments: true } },
+    ].map((toolConfig) => [
+      { contents: [user({ text: 'Hi' })], tools, toolConfig },
+      { toolConfig: { functionCallingConfig: { mode: 'AUTO', streamFunctionCallArguments: undefined } } },
+    ]),
   ] as const)
     t.match(send(body), expected, JSON.stringify(body))
   t.notMatch(JSON.stringify(send(loop(sealed))), sealed)

@@ -72,10 +72,10 @@ export function isPaid({ paidAt }: Order): boolean {
   return paidAt !== null
 }
 
-/** The subscription that was bought and runs; undefined if none does. */
+/** The subscription that was bought and runs, else one that waits and is charged for; undefined if there is none. */
 export async function findPaidSubscription({ store }: Services, account: string): Promise<Subscription | undefined> {
-  const subscriptions = await store.subscriptions.list(account)
-  return subscriptions.find((each) => each.source === 'order' && isRunning(each))
+  const bought = (await store.subscriptions.list(account)).filter(({ source }) => source === 'order')
+  return bought.find(isRunning) ?? bought.find(({ renewal }) => renewal === 'provider')
 }
 
 /** @throws GatewayError where the renewal was not cancelled */

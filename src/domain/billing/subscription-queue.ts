@@ -135,10 +135,19 @@ function begin(subscription: Subscription, at: number, { calendar }: QueueRules)
   return { ...subscription, state: 'active', startsAt: subscription.startsAt ?? at, endsAt }
 }
 
-/** A clock that was set back does not make the rest longer than the span was. */
+/**
+ * A clock that was set back does not make the rest longer than the span was. What its provider renews no more is not taken for a renewed
+ * plan when it goes on.
+ */
 function interrupt(subscription: Subscription, at: number): Subscription {
-  const { span, startsAt, endsAt } = subscription
-  if (span === null || endsAt === null) return { ...subscription, state: 'waiting' }
+  const { span, startsAt, endsAt, state, renewal } = subscription
+  const waiting = { ...subscription, state: 'waiting' as const, ...(state === 'cancelled' ? endRenewal({ renewal }) : {}) }
+  if (span === null || endsAt === null) return waiting
   const count = Math.max(1, endsAt - Math.max(at, startsAt ?? at))
-  return { ...subscription, state: 'waiting', span: formatSpan({ count, unit: 'ms' }), endsAt: null }
+  return { ...waiting, span: formatSpan({ count, unit: 'ms' }), endsAt: null }
+}
+
+/** Of a waiting subscription: from now on the member pays again by hand. */
+export function endRenewal({ renewal }: Pick<Subscription, 'renewal'>): Pick<Subscription, 'renewal'> {
+  return { renewal: renewal === 'provider' ? 'manual' : renewal }
 }

@@ -5,7 +5,7 @@ import type { Order, OrderProblem } from '../../billing/order.ts'
 import type { Interval } from '../../billing/payment-provider.ts'
 import type { Calendar } from '../../billing/period.ts'
 import { createPurchased, extendEnd, toSpan } from '../../billing/purchase-quote.ts'
-import { canBegin } from '../../billing/subscription-queue.ts'
+import { canBegin, endRenewal } from '../../billing/subscription-queue.ts'
 import type { Entitlement, EntitlementChange, Subscription } from '../../billing/subscription.ts'
 import { isRunning } from '../../billing/subscription.ts'
 import type { SubscriptionService } from '../subscription-service.ts'
@@ -71,9 +71,12 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
   )
   const renewal = order.renews && !isRenewed ? ('provider' as const) : ('manual' as const)
   const added = createPurchased({ id: newSubscription, account: order.account, terms, interval, order: order.id, renewal, now })
-  const kept = queue.subscriptions.map((each): Subscription =>
-    each === former && order.event === 'upgrade' ? { ...each, state: 'ended', endedAt: now } : each,
-  )
+  const kept = queue.subscriptions.map((each): Subscription => {
+    if (each !== former) return each
+    if (order.event === 'upgrade') return { ...each, state: 'ended', endedAt: now }
+    // Interrupted: the provider renews the new one from now on.
+    return isContinued ? { ...each, ...endRenewal(each) } : each
+  })
   return arrange([...kept, added], newSubscription)
 }
 

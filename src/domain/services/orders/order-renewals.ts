@@ -12,6 +12,7 @@ import type {
   ProviderSubscriptionFacts,
   ProviderSubscriptions,
 } from '../../billing/payment-provider.ts'
+import { endRenewal } from '../../billing/subscription-queue.ts'
 import { isRunning } from '../../billing/subscription.ts'
 import type { Subscription } from '../../billing/subscription.ts'
 import { includesPlan } from '../../billing/terms.ts'
@@ -34,6 +35,12 @@ interface RenewalDeps {
 }
 
 const hourMs = 3_600_000
+
+export interface RenewingPlan {
+  readonly subscription: Subscription
+  /** Its first order. */
+  readonly root: Order
+}
 
 /** Terms with what they cost in the currency and interval of the subscription. */
 export interface PricedTerms {
@@ -200,8 +207,10 @@ export class OrderRenewals {
     const { store, subscriptions, clock, onCredentialsChanged } = this.#deps
     const { account } = found
     const now = clock.now()
+    const isRenewed = facts.state === 'active' || facts.state === 'past_due'
     const decide = (each: Subscription): Subscription => {
-      if (each.id !== found.id || !isRunning(each)) return each
+      if (each.id !== found.id) return each
+      if (!isRunning(each)) return isRenewed || each.renewal !== 'provider' ? each : { ...each, ...endRenewal(each) }
       const isOver = each.endsAt !== null && each.endsAt <= now
       if (facts.state === 'ended' && isOver) return { ...each, state: 'ended', endedAt: now }
       if (facts.state === 'ended' || facts.state === 'cancelled')
@@ -232,19 +241,28 @@ export class OrderRenewals {
     const isOver = facts.state === 'ended' || (endsAt === null && facts.state === 'cancelled')
     const nextCheckAt = isOver ? null : isDue ? now + 6 * hourMs : Math.min(charge + hourMs, now + 24 * hourMs)
     await this.#deps.changes.apply(root.id, by, (order) =>
-      order.state === 'granted' ? { order: { ...order, checkedAt: now, failure: null, nextCheckAt }, steps: [] } : null,
+      order.state === 'granted' || order.state === 'refunded'
+        ? { order: { ...order, checkedAt: now, failure: null, nextCheckAt }, steps: [] }
+        : null,
     )
   }
 
-  /** The running plan that a provider renews, with its first order. */
-  async findRenewing(account: string): Promise<{ readonly subscription: Subscription; readonly root: Order } | undefined> {
+  /** The plans that a provider renews, the running one first, each with its first order. */
+  async listRenewing(account: string): Promise<readonly RenewingPlan[]> {
     const { store } = this.#deps
-    const subscription = (await store.subscriptions.list(account)).find(({ renewal }) => renewal === 'provider')
-    if (subscription === undefined) return undefined
-    const paidBy = await store.orders.findBySubscription(subscription.id)
-    if (paidBy?.providerSubscription == null) return undefined
-    const root = await store.orders.findByProviderSubscription(paidBy.provider, paidBy.providerSubscription)
-    return root === undefined ? undefined : { subscription, root }
+    const renewing: RenewingPlan[] = []
+    for (const subscription of await store.subscriptions.list(account)) {
+      if (subscription.renewal !== 'provider') continue
+      const paidBy = await store.orders.findBySubscription(subscription.id)
+      if (paidBy?.providerSubscription == null) continue
+      const root = await store.orders.findByProviderSubscription(paidBy.provider, paidBy.providerSubscription)
+      if (root !== undefined) renewing.push({ subscription, root })
+    }
+    return renewing.toSorted((one, other) => Number(isRunning(other.subscription)) - Number(isRunning(one.subscription)))
+  }
+
+  async findRenewing(account: string): Promise<RenewingPlan | undefined> {
+    return (await this.listRenewing(account))[0]
   }
 
   /** Ends the renewal at the provider, and the plan with what is paid. @throws PaymentProviderError */

@@ -421,16 +421,14 @@ export class OrderService implements OrderServicePort {
 
   async prepareDeletion(account: string): Promise<boolean> {
     const { store, providers } = this.#deps
-    const found = await this.#renewals.findRenewing(account)
-    const reference = found?.root.providerSubscription
-    if (found !== undefined && reference != null) {
+    for (const { root } of await this.#renewals.listRenewing(account)) {
       try {
-        const provider = providers.get(found.root.provider)
+        const provider = providers.get(root.provider)
         if (provider?.subscriptions === undefined)
-          throw new PaymentProviderError('misconfigured', 'it is not configured', `payments.providers.${found.root.provider}`)
-        await provider.subscriptions.cancelNow(reference)
+          throw new PaymentProviderError('misconfigured', 'it is not configured', `payments.providers.${root.provider}`)
+        if (root.providerSubscription !== null) await provider.subscriptions.cancelNow(root.providerSubscription)
       } catch (error) {
-        await this.#recordFailure(found.root, error, 'member')
+        await this.#recordFailure(root, error, 'member')
         return false
       }
     }

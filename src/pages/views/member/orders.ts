@@ -112,11 +112,13 @@ function renderRenewal(context: MemberContext, { state, renewal, terms, endsAt }
   const text =
     renewal !== 'provider'
       ? texts.manual
-      : state === 'cancelled'
-        ? texts.cancelled
-        : state === 'past_due'
-          ? texts.pastDue
-          : texts.renews
+      : state === 'waiting'
+        ? texts.waits
+        : state === 'cancelled'
+          ? texts.cancelled
+          : state === 'past_due'
+            ? texts.pastDue
+            : texts.renews
   const form = new PageForm(context, 'cancel_renewal')
   return html`<section class="card pad" aria-labelledby="title-renewal">
     <div class="card-head"><h2 id="title-renewal">${texts.title}</h2></div>
@@ -133,7 +135,7 @@ function renderRenewal(context: MemberContext, { state, renewal, terms, endsAt }
           title: texts.ask,
           isOpen: form.isRedrawn,
           content: form.render({
-            content: html`<p>${interpolate(texts.text, values)}</p>
+            content: html`<p>${interpolate(state === 'waiting' ? texts.waitingText : texts.text, values)}</p>
               ${renderDialogEnd(context, texts.cancel)}`,
           }),
         })

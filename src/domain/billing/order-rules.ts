@@ -170,8 +170,10 @@ export function recordAfterPayment(
 ): Transition & { readonly takesBack: boolean } {
   const checked: Order = { ...order, checks: order.checks + 1, checkedAt: now, failure: null }
   const total = order.paid?.amount ?? 0
+  // What follows from it is repeated until it is done: the rest of a pack is taken, and the provider renews the plan no more.
+  const back = { state: 'refunded', closedAt: now, nextCheckAt: now } as const
   if (facts.dispute === 'lost' && (order.state === 'disputed' || order.state === 'granted')) {
-    const lost: Order = { ...checked, state: 'refunded', refunded: total, closedAt: now, nextCheckAt: null }
+    const lost: Order = { ...checked, ...back, refunded: total }
     return { order: lost, steps: [{ at: now, kind: 'dispute_lost', by, facts: {} }], takesBack: true }
   }
   if (facts.dispute === 'open' && order.state === 'granted') {
@@ -187,7 +189,7 @@ export function recordAfterPayment(
   if (facts.refunded > order.refunded && order.state !== 'refunding') {
     const isWhole = facts.refunded >= total
     const refunded: Order = isWhole
-      ? { ...checked, state: 'refunded', refunded: facts.refunded, closedAt: now, nextCheckAt: null, problem: null }
+      ? { ...checked, ...back, refunded: facts.refunded, problem: null }
       : { ...checked, refunded: facts.refunded }
     const money = formatMoney({ amount: facts.refunded - order.refunded, currency: order.paid?.currency ?? order.due.currency })
     return { order: refunded, steps: [{ at: now, kind: 'refunded_at_provider', by, facts: { money } }], takesBack: isWhole }

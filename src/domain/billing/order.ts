@@ -48,8 +48,8 @@ export type OrderItem =
 
 /**
  * Why money that was seen grants nothing. `amount`: less than is due; `currency`: another one; `payment_of_another_order`; `account_deleted`;
- * `never_begins`: the account has got a plan without an end that is as high; `credit_used`: the subscription whose unused days were taken off
- * the price has ended otherwise.
+ * `never_begins`: the account has got a plan without an end that is as high; `credit_used`: the unused days that were taken off the
+ * price no longer count.
  */
 export type OrderProblem = 'amount' | 'currency' | 'payment_of_another_order' | 'account_deleted' | 'never_begins' | 'credit_used'
 

@@ -52,7 +52,10 @@ export function quotePlan(
   const running = queue.subscriptions.find(isRunning)
   const event = chooseEvent(terms, interval, running, runningOrder)
   const unused =
-    event === 'upgrade' && running !== undefined && runningOrder?.price.currency === price.currency
+    event === 'upgrade' &&
+    running !== undefined &&
+    runningOrder?.state === 'granted' &&
+    runningOrder.price.currency === price.currency
       ? computeCredit(running, runningOrder, now, rules.calendar)
       : noCredit
   const former = unused.credit > 0 ? running : undefined
@@ -91,10 +94,13 @@ function chooseEvent(
 
 const noCredit = { credit: 0, creditedDays: 0 }
 
-/** Whole unused days × price ÷ days of the span, rounded down. A price that an upgrade had reduced counts in full: the rest was paid before. */
+/**
+ * Whole unused days × price ÷ days of the span, rounded down. A price that an upgrade had reduced counts in full: the rest was paid before.
+ * What was refunded since does not count.
+ */
 export function computeCredit(
   { endsAt }: Pick<Subscription, 'endsAt'>,
-  { item, price, paidAt, createdAt }: Pick<Order, 'item' | 'price' | 'paidAt' | 'createdAt'>,
+  { item, price, refunded, paidAt, createdAt }: Pick<Order, 'item' | 'price' | 'refunded' | 'paidAt' | 'createdAt'>,
   now: number,
   calendar: Pick<Calendar, 'addSpan'>,
 ): { readonly credit: number; readonly creditedDays: number } {
@@ -103,7 +109,7 @@ export function computeCredit(
   const days = Math.round((calendar.addSpan(boughtAt, toSpan(item.interval)) - boughtAt) / dayMs)
   const creditedDays = Math.min(days, Math.max(0, Math.floor((endsAt - now) / dayMs)))
   // Both factors are whole, and their product is exact: a price is below 10¹², a span has at most 366 days.
-  return { credit: Math.floor((price.amount * creditedDays) / days), creditedDays }
+  return { credit: Math.floor((Math.max(0, price.amount - refunded) * creditedDays) / days), creditedDays }
 }
 
 /** Bought; it waits until it is arranged. */

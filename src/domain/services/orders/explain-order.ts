@@ -83,7 +83,7 @@ function addProblem(order: Order, add: Add): void {
     case 'credit_used':
       return add(
         'credit_used',
-        `The plan whose unused days were taken off the price was ended by another order or a refund. Return the money: ${refund}`,
+        `The unused days that were taken off the price no longer count: another order has used them, their payment is disputed or went back, or the money came too late. Return it: ${refund}`,
       )
     case null:
   }

@@ -60,16 +60,17 @@ export class OrderChanges {
 
   /**
    * Changes an order as `decide` says, and grants it where its money was seen. `decide` may run again; null changes nothing. Returns the order
-   * as it is afterwards; undefined where there is none.
+   * as it is afterwards; undefined where there is none. `ending` are the subscriptions that end where the decision takes back.
    */
   async apply(
     id: string,
     by: OrderActor,
     decide: (order: Order) => (Transition & { readonly takesBack?: boolean }) | null,
+    ending: readonly string[] = [],
   ): Promise<Order | undefined> {
     const { store, clock } = this.#deps
     const now = clock.now()
-    const context = await this.#readContext(id, now)
+    const context = { ...(await this.#readContext(id, now)), ending }
     let written: OrderChange | null = null
     const result = await store.orders.change(id, (order, entitlement) => {
       written = this.#complete(order, entitlement, decide(order), context, by)
@@ -97,7 +98,7 @@ export class OrderChanges {
     }
   }
 
-  async #readContext(id: string, now: number): Promise<GrantContext> {
+  async #readContext(id: string, now: number): Promise<Omit<GrantContext, 'ending'>> {
     const { store, subscriptions, calendar, ids } = this.#deps
     const order = await store.orders.find(id)
     const former = order?.formerSubscription == null ? undefined : await store.subscriptions.find(order.formerSubscription)
@@ -112,8 +113,7 @@ export class OrderChanges {
           ? null
           : {
               subscription: former,
-              interval: paidBy?.item.kind === 'plan' ? paidBy.item.interval : 'month',
-              providerSubscription: paidBy?.providerSubscription ?? null,
+              paidBy: paidBy ?? null,
             },
     }
   }
@@ -128,7 +128,7 @@ export class OrderChanges {
     if (transition === null) return null
     const { order, steps, takesBack = false } = transition
     if (takesBack) {
-      const ended = decideTakeBack(order, entitlement, context)
+      const ended = decideTakeBack(entitlement, context)
       return { order, steps, ...(ended === undefined ? {} : { entitlement: ended }) }
     }
     if (order.state !== 'paid') return { order, steps }

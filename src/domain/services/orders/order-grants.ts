@@ -2,7 +2,7 @@
 import type { BoostClaim } from '../../billing/boost.ts'
 import { noEndAt, toPurchasedPackId } from '../../billing/order.ts'
 import type { Order, OrderProblem } from '../../billing/order.ts'
-import type { Interval } from '../../billing/payment-provider.ts'
+import { lateMs } from '../../billing/order-rules.ts'
 import type { Calendar } from '../../billing/period.ts'
 import { createPurchased, extendEnd, toSpan } from '../../billing/purchase-quote.ts'
 import { canBegin, endRenewal } from '../../billing/subscription-queue.ts'
@@ -21,9 +21,10 @@ export interface GrantContext {
   /** `order.formerSubscription` as it was read before the transaction, with what its newest order says. */
   readonly former: {
     readonly subscription: Subscription
-    readonly interval: Interval
-    readonly providerSubscription: string | null
+    readonly paidBy: Order | null
   } | null
+  /** What ends where the money goes back. */
+  readonly ending: readonly string[]
 }
 
 export type Grant =
@@ -44,7 +45,8 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
     entitlement: subscriptions.arrange(entitlement, { ...queue, subscriptions: changed }, now, { endsDue: false }),
   })
 
-  const isContinued = order.providerSubscription !== null && order.providerSubscription === context.former?.providerSubscription
+  const isContinued =
+    order.providerSubscription !== null && order.providerSubscription === context.former?.paidBy?.providerSubscription
   if (former !== undefined && isContinued && isRunning(former) && former.endsAt !== null) {
     const endsAt = computeContinuedEnd(order, { ...former, endsAt: former.endsAt }, context)
     const continued: Subscription = {
@@ -63,8 +65,7 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
   }
 
   if (!canBegin(terms.plan, queue.basePlan, subscriptions.rules)) return { kind: 'problem', problem: 'never_begins' }
-  if (order.credit > 0 && former === undefined && !hasExpired(context.former?.subscription))
-    return { kind: 'problem', problem: 'credit_used' }
+  if (order.credit > 0 && !isCreditLeft(order, former, context)) return { kind: 'problem', problem: 'credit_used' }
   // Two orders may have been paid at the same time: one of them renews, and the other one's renewal is cancelled at the provider.
   const isRenewed = queue.subscriptions.some(
     (each) => each !== former && each.renewal === 'provider' && each.state !== 'cancelled',
@@ -88,7 +89,19 @@ function computeContinuedEnd(
 ): number {
   if (item.kind !== 'plan') return former.endsAt
   if (event === 'renewal') return extendEnd(former, item.interval, calendar)
-  return stored?.interval === item.interval ? former.endsAt : calendar.addSpan(now, toSpan(item.interval))
+  const before = stored?.paidBy?.item.kind === 'plan' ? stored.paidBy.item.interval : 'month'
+  return before === item.interval ? former.endsAt : calendar.addSpan(now, toSpan(item.interval))
+}
+
+/**
+ * Whether the unused days that were taken off the price are still worth it: no other order has used them, what was paid for them has not gone
+ * back and is not disputed, and the money came in the time for which the price was given.
+ */
+function isCreditLeft(order: Order, former: Subscription | undefined, { former: stored, now }: GrantContext): boolean {
+  if (former === undefined && !hasExpired(stored?.subscription)) return false
+  const paidBy = stored?.paidBy ?? null
+  if (paidBy?.state !== 'granted' || order.credit > paidBy.price.amount - paidBy.refunded) return false
+  return (order.paidAt ?? now) <= order.expiresAt + lateMs
 }
 
 /** At its own end, so that no other order has used its unused days. */
@@ -102,17 +115,16 @@ function toClaim(order: Order, item: Extract<Order['item'], { kind: 'pack' }>, a
   return { id: toPurchasedPackId(order.id), account: order.account, kind: 'grant', pool, credits, at, expiresAt }
 }
 
-/** Ends the subscription that an order gave; undefined where nothing is to be ended. */
+/** Ends what an order gave; undefined where nothing is to be ended. */
 export function decideTakeBack(
-  order: Order,
   entitlement: Entitlement | undefined,
-  { subscriptions, now }: Pick<GrantContext, 'subscriptions' | 'now'>,
+  { subscriptions, now, ending }: Pick<GrantContext, 'subscriptions' | 'now' | 'ending'>,
 ): EntitlementChange | undefined {
-  if (entitlement === undefined || entitlement.isDeleted || order.subscription === null) return undefined
+  if (entitlement === undefined || entitlement.isDeleted) return undefined
   const queue = subscriptions.toQueue(entitlement)
-  if (!queue.subscriptions.some(({ id }) => id === order.subscription)) return undefined
+  if (!queue.subscriptions.some(({ id }) => ending.includes(id))) return undefined
   const changed = queue.subscriptions.map((each): Subscription =>
-    each.id === order.subscription ? { ...each, state: 'ended', endedAt: now } : each,
+    ending.includes(each.id) ? { ...each, state: 'ended', endedAt: now } : each,
   )
   return subscriptions.arrange(entitlement, { ...queue, subscriptions: changed }, now, { endsDue: false })
 }

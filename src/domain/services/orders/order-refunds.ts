@@ -4,10 +4,12 @@
  */
 import type { Ledger } from '../../billing/ledger.ts'
 import { formatMoney } from '../../billing/money.ts'
+import type { Money } from '../../billing/money.ts'
 import type { Order, OrderActor, OrderRefund } from '../../billing/order.ts'
 import { computeNextCheck } from '../../billing/order-rules.ts'
 import type { Transition } from '../../billing/order-rules.ts'
-import type { PaymentProvider, RefundFacts } from '../../billing/payment-provider.ts'
+import { PaymentProviderError } from '../../billing/payment-provider.ts'
+import type { PaymentProvider, PaymentRef, RefundFacts } from '../../billing/payment-provider.ts'
 import type { Store } from '../../store.ts'
 import type { RefundAnswer, RefundQuote } from './order-answers.ts'
 import type { OrderChanges } from './order-changes.ts'
@@ -20,6 +22,9 @@ interface RefundDeps {
   readonly ids: { next(prefix: string, now: number): string }
 }
 
+/** More paid orders than an account has. */
+const maxLater = 1_000
+
 export class OrderRefunds {
   readonly #deps: RefundDeps
 
@@ -31,8 +36,11 @@ export class OrderRefunds {
     const { paid, item } = order
     if (paid === null || (order.state !== 'granted' && order.state !== 'paid')) return undefined
     const left = paid.amount - order.refunded
-    if (order.state === 'paid' || item.kind === 'plan')
-      return { max: { ...paid, amount: left }, unspentCredits: null, endsPlan: order.subscription !== null }
+    if (order.state === 'paid' || item.kind === 'plan') {
+      const { ending, credited } = await this.#findPaidFor(order)
+      const amount = Math.max(0, left - credited)
+      return { max: { ...paid, amount }, unspentCredits: null, endsPlan: ending.length > 0 }
+    }
     const unspentCredits = await this.#countUnspent(order)
     const amount = Math.min(left, scale(paid.amount, unspentCredits, item.credits))
     return { max: { ...paid, amount }, unspentCredits, endsPlan: false }
@@ -91,36 +99,70 @@ export class OrderRefunds {
       await changes.apply(order.id, by, (stored) => fail(stored, refund, 'credits were spent meanwhile', clock.now(), by))
       return { kind: 'refused', reason: 'spent' }
     }
-    if (order.subscription !== null && order.providerSubscription !== null)
+    const { ending } = await this.#findPaidFor(order)
+    if (ending.length > 0 && order.providerSubscription !== null)
       await provider?.subscriptions?.cancelNow(order.providerSubscription)
     const byHand = provider === undefined || !provider.canRefund || reference === null
     const facts: RefundFacts = byHand
       ? { state: 'done', reference: 'by hand' }
-      : await provider.refund(
-          { order: order.id, reference, payment: order.payment },
-          { ...paid, amount: refund.amount },
-          refund.id,
-        )
+      : await askForRefund(provider, { order: order.id, reference, payment: order.payment }, paid, refund)
     if (facts.state === 'failed') await this.#unlock(order, refund)
-    const changed = await changes.apply(order.id, by, (stored) => {
-      if (stored.state !== 'refunding' || stored.refund?.id !== refund.id) return null
-      const now = clock.now()
-      if (facts.state === 'failed') return fail(stored, refund, facts.reason ?? 'the provider refused', now, by)
-      if (facts.state === 'done') return complete(stored, refund, facts, now, by)
-      return {
-        order: {
-          ...stored,
-          failure: null,
-          checkedAt: now,
-          checks: stored.checks + 1,
-          nextCheckAt: computeNextCheck(stored, now),
-        },
-        steps: [],
-      }
-    })
+    const changed = await changes.apply(
+      order.id,
+      by,
+      (stored) => {
+        if (stored.state !== 'refunding' || stored.refund?.id !== refund.id) return null
+        const now = clock.now()
+        if (facts.state === 'failed') return fail(stored, refund, facts.reason ?? 'the provider refused', now, by)
+        if (facts.state === 'done') return complete(stored, refund, facts, now, by)
+        return {
+          order: {
+            ...stored,
+            failure: null,
+            checkedAt: now,
+            checks: stored.checks + 1,
+            nextCheckAt: computeNextCheck(stored, now),
+          },
+          steps: [],
+        }
+      },
+      ending,
+    )
     if (changed === undefined) return { kind: 'refused', reason: 'unknown' }
     if (facts.state === 'failed') return { kind: 'failed', order: changed }
     return { kind: facts.state === 'done' ? 'done' : 'started', order: changed, byHand }
+  }
+
+  /** The subscriptions that end when all money of an order goes back: also those that took off their price what it had paid for. */
+  async listEndingWith(order: Order): Promise<readonly string[]> {
+    const { ending, followers } = await this.#findPaidFor(order)
+    return [...ending, ...followers]
+  }
+
+  /**
+   * What the money of an order still pays for: its own subscription, unless the provider has charged a later span of it (`ending`); and what
+   * later orders took off their price for its unused days (`credited`), with their subscriptions and those of the upgrades after them.
+   */
+  async #findPaidFor(order: Order): Promise<{
+    readonly ending: readonly string[]
+    readonly followers: readonly string[]
+    readonly credited: number
+  }> {
+    const { id, account, subscription } = order
+    if (subscription === null) return { ending: [], followers: [], credited: 0 }
+    const states = ['granted', 'disputed', 'refunding'] as const
+    const later = (await this.#deps.store.orders.list({ account, states, limit: maxLater })).filter((each) => each.id > id)
+    const isRenewed = later.some((each) => each.subscription === subscription && each.event === 'renewal')
+    const followers: string[] = []
+    let credited = 0
+    // Oldest first, so that each upgrade comes after the one that it follows.
+    for (const { formerSubscription, subscription: next, credit } of later.toReversed()) {
+      if (credit === 0 || next === null || next === formerSubscription) continue
+      if (formerSubscription === subscription) credited += credit
+      else if (formerSubscription === null || !followers.includes(formerSubscription)) continue
+      followers.push(next)
+    }
+    return { ending: isRenewed ? [] : [subscription], followers, credited }
   }
 
   /** While the member's bank demands the money back, the unspent credits of a pack cannot be spent. */
@@ -147,9 +189,9 @@ export class OrderRefunds {
     if (order.refund?.reason === 'dispute') await this.#unlock(order, order.refund)
   }
 
-  /** Takes what is left of a pack that was refunded at the provider. */
+  /** Takes what is left of a pack whose money went back at the provider. A refund of our own, and a dispute, have locked it before. */
   async takeRest(order: Order): Promise<void> {
-    if (order.pack === null || order.refund?.reason === 'dispute') return
+    if (order.pack === null || order.refund !== null) return
     for (let attempt = 0; attempt < 3; attempt++) {
       const credits = await this.#countUnspent(order)
       if (credits === 0) return
@@ -184,17 +226,32 @@ export class OrderRefunds {
   }
 }
 
+/** What the provider refuses for good, such as a payment that it has refunded before, has failed; other errors are no answer. */
+async function askForRefund(
+  provider: PaymentProvider,
+  payment: PaymentRef,
+  paid: Money,
+  refund: OrderRefund,
+): Promise<RefundFacts> {
+  try {
+    return await provider.refund(payment, { ...paid, amount: refund.amount }, refund.id)
+  } catch (error) {
+    if (!(error instanceof PaymentProviderError) || error.reason !== 'refused') throw error
+    return { state: 'failed', reference: refund.id, reason: error.message }
+  }
+}
+
 /** Rounded down; exact also where the product is not. */
 function scale(amount: number, part: number, whole: number): number {
   return Number((BigInt(amount) * BigInt(part)) / BigInt(whole))
 }
 
-/** As before the refund: what was granted is the member's again. */
+/** As before the refund: what was granted is the member's again. The provider is asked soon whether the money went back in another way. */
 function fail(order: Order, refund: OrderRefund, reason: string, now: number, by: OrderActor): Transition | null {
   if (order.state !== 'refunding' || order.refund?.id !== refund.id) return null
   const state = order.grantedAt === null ? 'paid' : 'granted'
   return {
-    order: { ...order, state, refund: null, nextCheckAt: state === 'paid' ? computeNextCheck({ checks: 5 }, now) : null },
+    order: { ...order, state, refund: null, nextCheckAt: computeNextCheck({ checks: 0 }, now) },
     steps: [{ at: now, kind: 'refund_failed', by, facts: { refund: refund.id, reason } }],
   }
 }
@@ -207,15 +264,21 @@ function complete(
   by: OrderActor,
 ): Transition & { readonly takesBack: boolean } {
   const money = formatMoney({ amount: refund.amount, currency: order.paid?.currency ?? order.due.currency })
+  const refunded = order.refunded + refund.amount
+  const left = (order.paid?.amount ?? 0) - refunded
+  // The rest of what grants nothing stays to be refunded, or completed.
+  const state = order.grantedAt === null && left > 0 ? 'paid' : 'refunded'
+  const problem = state === 'refunded' ? null : left < order.due.amount && order.problem !== 'currency' ? 'amount' : order.problem
+  const isFollowed = state === 'paid' || order.providerSubscription !== null
   return {
     order: {
       ...order,
-      state: 'refunded',
-      problem: null,
+      state,
+      problem,
       failure: null,
-      refunded: order.refunded + refund.amount,
-      closedAt: now,
-      nextCheckAt: null,
+      refunded,
+      closedAt: state === 'paid' ? null : now,
+      nextCheckAt: isFollowed ? computeNextCheck({ checks: 0 }, now) : null,
     },
     steps: [{ at: now, kind: 'refunded', by, facts: { money, refund: refund.id, reference: facts.reference } }],
     takesBack: true,

@@ -168,6 +168,7 @@ export class OrderService implements OrderServicePort {
       case 'disputed':
         return this.#askPaid(order, provider, by)
       case 'refunded':
+        return this.#followRefund(order, provider, by)
     }
   }
 
@@ -254,17 +255,21 @@ export class OrderService implements OrderServicePort {
       // Before the order forgets what was locked.
       if (order.state === 'disputed' && (facts.dispute === 'won' || facts.dispute === 'none'))
         await this.#refunds.unlockDisputed(order)
-      let isTaken = false
-      const changed = await this.#changes.apply(order.id, by, (stored) => {
-        if (stored.state !== 'paid' && stored.state !== 'granted' && stored.state !== 'disputed') return null
-        const transition = recordAfterPayment(stored, facts, clock.now(), by)
-        isTaken = transition.takesBack
-        return transition
-      })
-      if (isTaken && changed !== undefined) await this.#refunds.takeRest(changed)
+      const isGoingBack = facts.refunded > order.refunded || facts.dispute === 'lost'
+      const ending = isGoingBack ? await this.#refunds.listEndingWith(order) : []
+      const changed = await this.#changes.apply(
+        order.id,
+        by,
+        (stored) =>
+          stored.state === 'paid' || stored.state === 'granted' || stored.state === 'disputed'
+            ? recordAfterPayment(stored, facts, clock.now(), by)
+            : null,
+        ending,
+      )
+      if (changed?.state === 'refunded') return this.#followRefund(changed, provider, by)
       if (changed?.state === 'disputed') await this.#refunds.lockDisputed(changed, by)
       if (changed !== undefined) await this.#stopRenewal(changed, provider)
-      if (changed?.state !== 'granted') return
+      if (changed?.state !== 'granted' && changed?.state !== 'disputed') return
     } else {
       // What stood against the grant may be gone.
       await this.#changes.apply(order.id, by, (stored) =>
@@ -283,14 +288,29 @@ export class OrderService implements OrderServicePort {
     if (root?.id === id) await provider.subscriptions?.cancelNow(providerSubscription)
   }
 
-  /** Only the first order of a provider's subscription is asked about again. */
+  /** After the money went back. Where a part of it fails, or the process dies, the order is still due. */
+  async #followRefund(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+    await this.#refunds.takeRest(order)
+    await this.#followRenewals(order, provider, by)
+  }
+
+  /**
+   * Only the first order of a provider's subscription is asked about again: also while it is disputed, and after its money went back, because
+   * what the provider charges afterwards is to be granted, or ended.
+   */
   async #followRenewals(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
-    if (order.providerSubscription === null) return
-    const root = await this.#deps.store.orders.findByProviderSubscription(order.provider, order.providerSubscription)
-    if (root?.state === 'granted') await this.#renewals.follow(root, provider, by)
-    if (root?.id !== order.id)
+    const { provider: name, providerSubscription } = order
+    const root =
+      providerSubscription === null
+        ? undefined
+        : await this.#deps.store.orders.findByProviderSubscription(name, providerSubscription)
+    if (root?.state === 'granted' || root?.state === 'disputed' || root?.state === 'refunded')
+      await this.#renewals.follow(root, provider, by)
+    if (root?.id !== order.id && order.state !== 'disputed')
       await this.#changes.apply(order.id, by, (stored) =>
-        stored.state === 'granted' && stored.nextCheckAt !== null ? { order: { ...stored, nextCheckAt: null }, steps: [] } : null,
+        (stored.state === 'granted' || stored.state === 'refunded') && stored.nextCheckAt !== null
+          ? { order: { ...stored, nextCheckAt: null }, steps: [] }
+          : null,
       )
   }
 
@@ -323,8 +343,9 @@ export class OrderService implements OrderServicePort {
       if (order.paidAt === null) return recordPayment(order, money, now, 'operator')
       if (order.state !== 'paid' || (order.problem !== 'amount' && order.problem !== 'currency')) return null
       const facts = { money: `${received.amount} ${received.currency}` }
+      const left = { ...received, amount: received.amount - order.refunded }
       return {
-        order: { ...order, paid: received, problem: findPaymentProblem(order, received) },
+        order: { ...order, paid: received, problem: findPaymentProblem(order, left) },
         steps: [{ at: now, kind: 'payment_corrected', by: 'operator', facts }],
       }
     })
@@ -380,7 +401,8 @@ export class OrderService implements OrderServicePort {
             ? await orders.findByPayment(provider, hint.payment)
             : await orders.findByProviderSubscription(provider, hint.reference)
     // Another provider's notification proves nothing about this order.
-    if (order === undefined || order.provider !== provider || order.state === 'refunded') return
+    if (order === undefined || order.provider !== provider) return
+    if (order.state === 'refunded' && order.providerSubscription === null) return
     await this.#changes.apply(order.id, 'notification', (stored) => ({
       order: { ...stored, notifiedAt: at, nextCheckAt: this.#deps.clock.now() },
       steps: stored.notifiedAt === null ? [{ at, kind: 'notified', by: 'notification', facts: { provider } }] : [],

@@ -82,7 +82,7 @@ export const orders = {
     currency: 'The money came in another currency. The operator has been told and can deliver or refund it.',
     account_deleted: 'The account was deleted before the money arrived. The operator refunds it.',
     never_begins: 'You have got a plan meanwhile that is as high and has no end. The operator refunds this order.',
-    credit_used: 'The plan whose unused days were taken off the price has ended. The operator has been told.',
+    credit_used: 'The unused days that were taken off the price no longer count. The operator has been told.',
     payment_of_another_order: 'This payment belongs to another order of yours.',
     waiting_for_operator: 'The operator confirms the payment by hand when the money has arrived.',
     not_delivered: 'Your payment was seen, and what you bought follows within moments. Check now if it does not.',

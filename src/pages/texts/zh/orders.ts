@@ -84,7 +84,7 @@ export const orders: typeof english = {
     currency: '付款使用了其他货币。已通知管理员，可为你开通或退款。',
     account_deleted: '款项到账前账户已注销，管理员会退款。',
     never_begins: '你已拥有不低于此的无限期套餐，管理员会为此订单退款。',
-    credit_used: '用于抵扣的套餐已经结束。已通知管理员。',
+    credit_used: '用于抵扣的剩余天数已不再有效。已通知管理员。',
     payment_of_another_order: '这笔付款属于你的另一笔订单。',
     waiting_for_operator: '款项到账后由管理员手动确认。',
     not_delivered: '已看到付款，购买的内容稍后到账。如未到账，请点击“立即查询”。',

@@ -28,6 +28,7 @@ t.test('the credit is whole unused days × price ÷ days of the span, rounded do
       item: { kind: 'plan', terms, interval },
       price: { amount: price, currency: 'EUR' },
       paidAt: start,
+      refunded: 0,
       createdAt: start,
     } as const
     const found = computeCredit({ endsAt }, order, start + afterDays * day, calendar)

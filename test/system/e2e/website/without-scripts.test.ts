@@ -1,11 +1,11 @@
 /** A member's journeys by links and forms alone, in a browser whose scripts are off, on a phone and on a wide screen. */
 import { readFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import type { Test } from 'tap'
 import { OAuthTestClient } from '../../../support/gateway/oauth-client.ts'
 import { startCallbackListener } from '../../../support/website/callback-listener.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
 import { WebsiteClient, readEmailsTo, waitForEmailCode, waitForMagicLink } from '../../../support/gateway/website-client.ts'
 import { findFaultsAtWidths } from '../../../support/website/page-checks.ts'
@@ -77,8 +77,7 @@ function runJourneys(browser: Browser, width: number): void {
     await checkWidths('a refused address')
     await page.goto('/sign-in?next=/keys')
     await field.fill(code)
-    await page.getByRole('button', { name: 'Continue', exact: true }).dblclick()
-    await page.waitForURL(`${gateway.url}/keys`)
+    await pressTwice(page.getByRole('button', { name: 'Continue', exact: true }), `${gateway.url}/keys`)
     const { id = '' } = (await gateway.services.store.accounts.find('mei@example.com')) ?? {}
     t.equal((await gateway.services.store.sessions.list(id)).length, 1, 'a double click opens one session')
     await page.goto('/sign-in')
@@ -111,8 +110,7 @@ function runJourneys(browser: Browser, width: number): void {
     t.equal(await page.getByLabel('Email address').inputValue(), 'mei@example.com')
     t.notMatch(await page.content(), 'batteries')
     await page.getByLabel('Password', { exact: true }).fill('correct horse battery')
-    await page.locator('.sign-in').getByRole('button', { name: 'Sign in', exact: true }).dblclick()
-    await page.waitForURL(`${gateway.url}/sessions`)
+    await pressTwice(page.locator('.sign-in').getByRole('button', { name: 'Sign in', exact: true }), `${gateway.url}/sessions`)
     const { id = '' } = (await gateway.services.store.accounts.find('mei@example.com')) ?? {}
     t.equal((await gateway.services.store.sessions.list(id)).length, 2, 'a double click opens one session')
   })
@@ -135,8 +133,7 @@ function runJourneys(browser: Browser, width: number): void {
     t.notMatch(page.url(), '#')
     await checkWidths('the question')
     await page.reload()
-    await page.locator('.sign-in').getByRole('button', { name: 'Sign in', exact: true }).dblclick()
-    await page.waitForURL(`${gateway.url}/keys`)
+    await pressTwice(page.locator('.sign-in').getByRole('button', { name: 'Sign in', exact: true }), `${gateway.url}/keys`)
     await page.context().clearCookies()
     await page.goto(link)
     await field.fill(link)
@@ -349,4 +346,11 @@ function runJourneys(browser: Browser, width: number): void {
     await page.goto('/sessions')
     t.match(page.url(), '/sign-in?next=')
   })
+}
+
+/** The second press ends the navigation of the first one, and waiting for a navigation would fail with it. */
+async function pressTwice(button: Locator, url: string): Promise<void> {
+  await button.dblclick()
+  await waitUntil(() => button.page().url() === url, url)
+  await button.page().waitForLoadState()
 }

@@ -58,7 +58,7 @@ export function packRelease(folder: string, built: string, { version, replacemen
     writeFileSync(path, before.replace(pattern, by))
   }
   const tarball = `svc-gateway-${name}.tgz`
-  runToEnd('tar', ['-czf', tarball, 'package'], release)
+  runToEnd('tar', ['--use-compress-program', 'gzip -1', '-cf', tarball, 'package'], release)
   writeFileSync(join(release, 'SHA256SUMS'), runToEnd('sha256sum', [tarball], release))
   return join(release, tarball)
 }

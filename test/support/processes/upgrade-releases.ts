@@ -1,10 +1,10 @@
 /** Releases to upgrade between, built from the sources of this checkout, and an installed service of the present one. */
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Test } from 'tap'
 import { migrations } from '../../../src/store/migrations/migrations.ts'
-import { createTemporaryFolder } from '../temporary-folder.ts'
+import { temporaryRoot } from '../temporary-folder.ts'
 import { buildVersion, packRelease } from './built-version.ts'
 import { InstalledService } from './installed-service.ts'
 
@@ -37,8 +37,16 @@ export interface UpgradeReleases {
   readonly brokenMigrating: string
 }
 
-export function buildUpgradeReleases(t: Test): UpgradeReleases {
-  const folder = createTemporaryFolder(t)
+let releases: UpgradeReleases | undefined
+
+/** Built once for all files of a process, which removes them at its end. */
+export function buildUpgradeReleases(): UpgradeReleases {
+  return (releases ??= build())
+}
+
+function build(): UpgradeReleases {
+  const folder = mkdtempSync(join(temporaryRoot, 'svc-gateway-test-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const built = buildVersion(folder)
   return {
     folder,

@@ -9,7 +9,7 @@ if (process.getuid?.() !== 0) {
   process.exit(0)
 }
 
-const releases = buildUpgradeReleases(t)
+const releases = buildUpgradeReleases()
 const { presentVersion, migrating, brokenMigrating } = releases
 
 /** Each run of the tests kills at another step; ALL_STEPS=1 kills at each. */

@@ -18,7 +18,7 @@ if (process.getuid?.() !== 0) {
 /** The release before `svc-gateway upgrade`. */
 const firstRelease = 'ba486ff'
 
-const releases = buildUpgradeReleases(t)
+const releases = buildUpgradeReleases()
 const { folder, present, presentVersion, patched, broken, migrating, brokenMigrating } = releases
 
 t.test('from the first release with its data, and back', async (t) => {

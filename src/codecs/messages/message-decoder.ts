@@ -121,14 +121,15 @@ export class MessageDecoder implements AnswerDecoder {
     const open = this.#open.get(index)
     this.#open.delete(index)
     if (open === undefined) return nothing
-    if (open.type === 'tool_use') return open.hasArguments ? nothing : toArgumentsEvents(open, JSON.stringify(open.input ?? {}))
+    if (open.type === 'tool_use') return open.hasArguments ? nothing : toArgumentsEvents(open, toInputText(open.input))
     return toSignedEvents({ type: 'thinking', thinking: open.text, signature: open.signature }, index)
   }
 
   #endMessage({ stop_reason: stopReason, stop_sequence: sequence }: JsonObject, usage: unknown): readonly AnswerEvent[] {
     this.#usage.add(usage)
     const reason = parseFinishReason(stopReason)
-    const events: AnswerEvent[] = []
+    // Some servers end no block.
+    const events = reason === null ? [] : [...this.#open.keys()].flatMap((index) => this.#stopBlock(index))
     if (reason !== null && typeof sequence === 'string') events.push({ kind: 'stop-sequence', sequence })
     if (reason !== null) events.push({ kind: 'finish', reason })
     return [...events, ...this.#reportUsage()]
@@ -146,6 +147,12 @@ function toTextEvents(value: unknown): readonly AnswerEvent[] {
 
 function toReasoningEvents(value: unknown): readonly AnswerEvent[] {
   return typeof value !== 'string' || value === '' ? nothing : [{ kind: 'reasoning', text: value, field: 'reasoning_content' }]
+}
+
+/** Some servers send the arguments as text. */
+function toInputText(input: unknown): string {
+  if (typeof input !== 'string') return JSON.stringify(input ?? {})
+  return input.trim() === '' ? '{}' : input
 }
 
 function toArgumentsEvents(open: Extract<OpenBlock, { type: 'tool_use' }>, text: string): readonly AnswerEvent[] {

@@ -152,6 +152,40 @@ const startCall = (index: number, fields: object) => ({
   content_block: { type: 'tool_use', name: 'look', ...fields },
 })
 
+t.test('ends the blocks that a server does not end', async (t) => {
+  const events = decode([
+    { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: 'Hm.', signature: 'sig' } },
+    { type: 'content_block_start', index: 1, content_block: { type: 'tool_use', id: 'a', name: 'look', input: { at: 'x' } } },
+    { type: 'content_block_start', index: 2, content_block: { type: 'tool_use', id: 'b', name: 'look', input: {} } },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 3 } },
+  ])
+  const value = { index: 0, type: 'thinking', thinking: 'Hm.', signature: 'sig' }
+  t.strictSame([...events].sort((a, b) => Number(a.kind === 'signed-reasoning') - Number(b.kind === 'signed-reasoning')).at(-1), {
+    kind: 'signed-reasoning',
+    signed: { field: 'anthropic_thinking', value },
+  })
+  const calls = events.flatMap((event) => (event.kind === 'call' ? [event] : []))
+  t.strictSame(
+    [0, 1].map((index) =>
+      calls
+        .filter((each) => each.index === index)
+        .map((each) => each.arguments)
+        .join(''),
+    ),
+    ['{"at":"x"}', '{}'],
+  )
+  t.equal(events.findLast(({ kind }) => kind !== 'usage')?.kind, 'finish')
+})
+
+t.test('reads arguments that a server sends as text', async (t) => {
+  const read = (input: unknown) => {
+    const content = [{ type: 'tool_use', id: 'a', name: 'look', input }]
+    const events = new MessageDecoder('mbr_1').decodeWhole({ type: 'message', content, stop_reason: 'tool_use' }) ?? []
+    return events.map((event) => (event.kind === 'call' ? event.arguments : '')).join('')
+  }
+  t.strictSame([read('{"at":"x"}'), read(''), read(' '), read(undefined)], ['{"at":"x"}', '{}', '{}', '{}'])
+})
+
 t.test('passes arguments that came with the start of the block', async (t) => {
   t.match(decode([startCall(0, { id: 'a', input: { at: 'y' } }), { type: 'content_block_stop', index: 0 }]), [
     { kind: 'call', index: 0, id: 'a', arguments: '' },

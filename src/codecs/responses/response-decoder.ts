@@ -42,8 +42,10 @@ interface OpenItem {
 
 export class ResponseDecoder implements AnswerDecoder {
   readonly #ids: CallIds
-  /** By `output_index`. */
+  /** By `output_index`, or by id where a server sends no index. */
   readonly #items = new Map<unknown, OpenItem>()
+  /** The item that began last. */
+  #lastKey: unknown
   #hasStarted = false
   #calls = 0
   /** The text of an earlier message, or part of a summary, must be separated from the next. */
@@ -57,7 +59,8 @@ export class ResponseDecoder implements AnswerDecoder {
   }
 
   decode(event: JsonObject): readonly DecodedEvent[] {
-    const { type, response, output_index: index, item, delta } = event
+    const { type, response, item, delta } = event
+    const index = this.#toKey(event)
     switch (type) {
       case 'response.created':
       case 'response.in_progress':
@@ -98,6 +101,13 @@ export class ResponseDecoder implements AnswerDecoder {
     return isAnswer ? this.#end(document) : null
   }
 
+  #toKey({ type, output_index: index, item_id: itemId, item }: JsonObject): unknown {
+    if (index !== undefined) return index
+    const id = itemId ?? (isRecord(item) ? item['id'] : undefined)
+    if (this.#items.has(id) || (isRecord(item) && id !== undefined)) return id
+    return type === 'response.output_item.added' ? this.#items.size : this.#lastKey
+  }
+
   #start(response: unknown): readonly AnswerEvent[] {
     if (this.#hasStarted) return []
     this.#hasStarted = true
@@ -110,8 +120,9 @@ export class ResponseDecoder implements AnswerDecoder {
     if (this.#items.size >= maxItems) throw new AnswerTooLargeError('too many items')
     const { type, call_id: callId, id: itemId, phase } = item
     const isCustom = type === 'custom_tool_call'
-    const isSearch = type === 'tool_search_call' && item['execution'] !== 'server'
-    const call = isCustom || isSearch || type === 'function_call' ? this.#calls++ : null
+    const isSearch = type === 'tool_search_call'
+    const call = isCall(item) ? this.#calls++ : null
+    this.#lastKey = index
     this.#items.set(index, {
       call,
       isCustom,
@@ -239,13 +250,24 @@ export class ResponseDecoder implements AnswerDecoder {
   #end(response: JsonObject): readonly AnswerEvent[] {
     const { output } = response
     const events = [...this.#start(response)]
-    // Servers that send few events have the items here alone, and so has a whole answer.
-    if (this.#items.size === 0 && Array.isArray(output))
-      for (const [index, item] of (output as unknown[]).entries()) events.push(...this.#endItem(index, item))
+    // Servers that send few events have the items, or the calls, here alone, and so has a whole answer.
+    const isWhole = this.#items.size === 0
+    const lacksCalls = this.#calls === 0
+    if (Array.isArray(output))
+      for (const [index, item] of (output as unknown[]).entries())
+        if (isWhole) events.push(...this.#endItem(index, item))
+        else if (lacksCalls && isCall(item)) events.push(...this.#endItem(`end ${index}`, item))
     events.push({ kind: 'finish', reason: toFinishReason(response, { hasCalls: this.#calls > 0 }) })
     const usage = readResponseUsage(response['usage'])
     return usage === null ? events : [...events, { kind: 'usage', usage }]
   }
+}
+
+/** Whether the client makes it. */
+function isCall(item: unknown): boolean {
+  if (!isRecord(item)) return false
+  const { type, execution } = item
+  return type === 'function_call' || type === 'custom_tool_call' || (type === 'tool_search_call' && execution !== 'server')
 }
 
 /** The name of the function that stands for a tool, which a namespace may have. */

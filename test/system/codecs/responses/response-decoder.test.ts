@@ -121,6 +121,42 @@ t.test(
   },
 )
 
+t.test('reads the items of a server that sends no index', async (t) => {
+  const [text, first, second] = [
+    { ...message('Hi'), id: 'm' },
+    { ...call, id: 'f1' },
+    { ...call, id: 'f2', call_id: 'call_2' },
+  ]
+  const expected = [
+    { kind: 'text', text: 'Hi' },
+    { kind: 'call', index: 0, id: 'call_1', name: 'look', arguments: '{"at":"x"}' },
+    { kind: 'call', index: 1, id: 'call_2', name: 'look', arguments: '{"at":"x"}' },
+    { kind: 'finish', reason: 'tool_calls' },
+  ]
+  const end = { type: 'response.completed', response: { status: 'completed', output: [text, first, second] } }
+  for (const hasIds of [true, false]) {
+    const write = (item: typeof text | typeof first, delta: object) => {
+      const { id, ...rest } = item
+      return [
+        { type: 'response.output_item.added', item: { ...rest, content: [], arguments: '', ...(hasIds ? { id } : {}) } },
+        { ...delta, ...(hasIds ? { item_id: id } : {}) },
+        { type: 'response.output_item.done', item: hasIds ? item : rest },
+      ]
+    }
+    const events = [
+      ...write(text, { type: 'response.output_text.delta', delta: 'Hi' }),
+      ...write(first, { type: 'response.function_call_arguments.delta', delta: '{"at":"x"}' }),
+      ...write(second, { type: 'response.function_call_arguments.delta', delta: '{"at":"x"}' }),
+    ]
+    t.strictSame(collect(decode([...events, end])), expected, hasIds ? 'with ids' : 'without ids')
+  }
+  const [added, delta] = [
+    { type: 'response.output_item.added', output_index: 0, item: { ...message(''), content: [] } },
+    { type: 'response.output_text.delta', output_index: 0, delta: 'Hi' },
+  ]
+  t.strictSame(collect(decode([added, delta, end])), expected, 'calls at the end alone')
+})
+
 t.test('counts reasoning that the total has beside the output', async (t) => {
   const read = (fields: object) =>
     readResponseUsage({ input_tokens: 100, output_tokens: 5, output_tokens_details: { reasoning_tokens: 50 }, ...fields })

@@ -62,6 +62,8 @@ export class ResponsesEncoder implements AnswerEncoder {
   #finishReason: string | null = null
   #usage: JsonObject | null = null
   #charge: JsonObject | undefined
+  /** Sources that came before the text that they are of, as Anthropic sends them. */
+  readonly #earlyAnnotations: JsonObject[] = []
   /** The sources of all searches so far. */
   readonly #sources: SearchSource[] = []
 
@@ -185,7 +187,9 @@ export class ResponsesEncoder implements AnswerEncoder {
   #addAnnotation({ annotation, native }: Extract<AnswerEvent, { kind: 'citation' }>): void {
     const citation = native?.api === 'responses' ? native.value : toUrlCitation(annotation ?? {})
     const last = this.#items.at(-1)
-    if (citation !== null && last instanceof MessageItem) last.addAnnotation(citation)
+    if (citation === null) return
+    if (last instanceof MessageItem) last.addAnnotation(citation)
+    else this.#earlyAnnotations.push(citation)
   }
 
   #addPicture(url: string): void {
@@ -292,6 +296,7 @@ export class ResponsesEncoder implements AnswerEncoder {
 
   #addMessage(phase?: string): MessageItem {
     const item = new MessageItem(this.#createPlace('msg'), phase)
+    for (const annotation of this.#earlyAnnotations.splice(0)) item.addAnnotation(annotation)
     this.#items.push(item)
     return item
   }

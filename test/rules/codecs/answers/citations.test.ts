@@ -114,4 +114,7 @@ t.test('a source that arrives before its text waits for it', async (t) => {
   const [text, citation, ...rest] = answers['a chat completion'] ?? []
   if (text === undefined || citation === undefined) return t.fail()
   t.match(writeStream('messages', [citation, text, ...rest]), { content: [{ text: 'Blue sky.', citations: [{ url }] }] })
+  const source = { type: 'url_citation', url }
+  t.match(readers.responses(writeStream('responses', [citation, text, ...rest])), [source])
+  t.match(readers.responses(writeWhole('responses', [citation, text, ...rest])), [source])
 })

@@ -24,11 +24,9 @@ export function translateDocument(block: JsonObject, path: string): readonly Jso
   const { type, content } = source
   switch (type) {
     case 'text':
-      return [{ type: 'text', text: requireText(source['data'], `${path}.source.data`) }]
-    case 'content': {
-      const text = typeof content === 'string' ? content : readTexts(content, `${path}.source.content`).join('\n')
-      return [{ type: 'text', text }]
-    }
+      return [toTextPart(requireText(source['data'], `${path}.source.data`))]
+    case 'content':
+      return typeof content === 'string' ? [toTextPart(content)] : translateContent(content, `${path}.source.content`)
     case 'base64': {
       const data = requireText(source['data'], `${path}.source.data`)
       const title = readOptionalText(block['title'], `${path}.title`) ?? ''
@@ -38,6 +36,27 @@ export function translateDocument(block: JsonObject, path: string): readonly Jso
     default:
       throw fileError(`${path}.source`)
   }
+}
+
+/** Texts in a row are one text. Other blocks are texts and pictures alone. */
+function translateContent(content: unknown, path: string): readonly JsonObject[] {
+  const parts: JsonObject[] = []
+  for (const [i, each] of requireList(content, path).entries()) {
+    const block = requireObject(each, `${path}[${i}]`)
+    const last = parts.at(-1)
+    if (block['type'] === 'image') parts.push(translateImage(block, `${path}[${i}]`))
+    else if (block['type'] !== 'text') continue
+    else {
+      const text = readOptionalText(block['text'], `${path}[${i}].text`) ?? ''
+      if (last?.['type'] === 'text') parts[parts.length - 1] = toTextPart(`${String(last['text'])}\n${text}`)
+      else parts.push(toTextPart(text))
+    }
+  }
+  return parts.filter((part) => part['text'] !== '')
+}
+
+function toTextPart(text: string): JsonObject {
+  return { type: 'text', text }
 }
 
 export function translateSearchResult({ title, source, content }: JsonObject, path: string): JsonObject {

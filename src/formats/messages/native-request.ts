@@ -156,7 +156,7 @@ class NativeReader {
     if (type === 'tool_use' || !this.#collect(toText(type), block)) return null
     if (isObject(source)) {
       this.extra.add(source, sourceFields)
-      if (!isAbsent(source['content']) && this.#readTexts(source['content']) === null) return null
+      if (!isAbsent(source['content']) && this.#readDocument(source['content']) === null) return null
     }
     if (type === 'search_result') return this.#readTexts(content) === null ? null : markBlock(block)
     // Of a call that failed, an empty result is rejected.
@@ -166,9 +166,18 @@ class NativeReader {
     return parts === null ? null : markBlock({ ...block, content: parts })
   }
 
+  #readDocument(content: unknown): unknown {
+    if (typeof content === 'string') return content
+    return mapObjects(content, (part) => (part['type'] === 'image' ? this.#readBlock(part) : this.#readText(part)))
+  }
+
+  #readText(part: JsonObject): JsonObject | null {
+    return part['type'] === 'text' && this.#collect('text', part) ? part : null
+  }
+
   #readTexts(content: unknown): unknown {
     if (typeof content === 'string') return content
-    return mapObjects(content, (part) => (part['type'] === 'text' && this.#collect('text', part) ? part : null))
+    return mapObjects(content, (part) => this.#readText(part))
   }
 
   /** False for a type that no target receives. */

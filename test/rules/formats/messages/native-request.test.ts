@@ -33,6 +33,7 @@ t.test('keeps the order of texts and pictures, fields of blocks, and settings', 
   const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }
   for (const body of [
     { messages: [user(text('One.'), text('Two.'), image, text('Three.'))] },
+    { messages: [user({ type: 'document', source: { type: 'content', content: [text('One.'), image] } })] },
     { messages: [user(text('One.', { citations: [{ type: 'char_location', cited_text: 'x' }] }))] },
     {
       messages: [

@@ -123,6 +123,31 @@ t.test('builds a conversation that model servers accept', async (t) => {
       [user('Plain\n\nBlocks\n\nTitle\nhttps://a.example\nFound')],
     ],
     [
+      'a document of texts and pictures',
+      [
+        user([
+          {
+            type: 'document',
+            source: {
+              type: 'content',
+              content: [
+                { type: 'text', text: 'One' },
+                { type: 'text', text: 'Two' },
+                imageBlock,
+                { type: 'text', text: 'Three' },
+              ],
+            },
+          },
+        ]),
+      ],
+      [user([{ type: 'text', text: 'One\nTwo' }, imagePart, { type: 'text', text: 'Three' }])],
+    ],
+    [
+      'a document of one picture',
+      [user([{ type: 'document', source: { type: 'content', content: [imageBlock] } }])],
+      [user([imagePart])],
+    ],
+    [
       'a PDF document',
       [user([{ type: 'document', title: 'a.pdf', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } }])],
       [user([{ type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } }])],

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { invalidField, isAbsent, isObject, readOptionalText, requireList, requireObject, requireText } from '../shared/fields.ts'
 import { toReasoningFields } from '../../codecs/shared/sealed-reasoning.ts'
 import type { Reasoning } from '../../codecs/shared/sealed-reasoning.ts'
+import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
 import { toFunctionName } from '../../codecs/shared/tool-names.ts'
 import { translateFile } from './input-parts.ts'
 import { readThoughtSignature } from '../../codecs/gemini/thought-containers.ts'
@@ -21,13 +22,21 @@ interface Call {
   readonly id: string
   readonly name: string
   readonly arguments: string
-  result?: string
+  result?: ToolResult
+}
+
+interface ToolResult {
+  readonly text: string
+  readonly isError: boolean
+  readonly files: readonly JsonObject[]
 }
 
 interface ModelMessage {
   readonly role: 'assistant'
   readonly texts: string[]
   readonly thoughts: Reasoning[]
+  /** As they were shown. */
+  readonly thoughtTexts: string[]
   readonly calls: Call[]
   /** Its calls without a result, by their ids, and in their order by their names. */
   readonly openById: Map<string, Call>
@@ -106,6 +115,7 @@ export class ContentsBuilder {
       role: 'assistant',
       texts: [],
       thoughts: [],
+      thoughtTexts: [],
       calls: [],
       openById: new Map(),
       openByName: new Map(),
@@ -118,8 +128,7 @@ export class ContentsBuilder {
     const { text, thought, functionCall: call } = part
     for (const each of readThoughtSignature(part['thoughtSignature'], this.#options)) message.thoughts.push(each)
     if (!isAbsent(call)) return addCall(message, requireObject(call, `${path}.functionCall`), `${path}.functionCall`)
-    // The text of a thought is in its signature, if this service has written it.
-    if (thought === true) return
+    if (thought === true) return void message.thoughtTexts.push(readOptionalText(text, `${path}.text`) ?? '')
     message.texts.push(readOptionalText(text, `${path}.text`) ?? '')
     const file = translateFile(part, path)
     if (file !== null) this.#userParts.push(toTextPart('From the answer above:'), file)
@@ -140,7 +149,7 @@ export class ContentsBuilder {
   #addResult(result: JsonObject, path: string): void {
     const id = readOptionalText(result['id'], `${path}.id`) ?? ''
     const name = requireText(result['name'], `${path}.name`)
-    const text = toResultText(result['response'], `${path}.response`)
+    const read = readResult(result['response'], `${path}.response`)
     const files = (isAbsent(result['parts']) ? [] : requireList(result['parts'], `${path}.parts`)).flatMap(
       (part, i): readonly JsonObject[] => {
         const file = translateFile(requireObject(part, `${path}.parts[${i}]`), `${path}.parts[${i}]`)
@@ -148,11 +157,9 @@ export class ContentsBuilder {
       },
     )
     const call = this.#takeOpenCall(id, toFunctionName({ name }))
-    if (call === undefined) this.#userParts.push(toTextPart(`Result of the tool call ${id || name}:\n${text}`), ...files)
-    else {
-      call.result = text
-      if (files.length > 0) this.#userParts.push(toTextPart(`Attached to the result of the tool call ${call.id}:`), ...files)
-    }
+    if (call !== undefined) return void (call.result = { ...read, files })
+    const text = `${read.isError ? 'Error: ' : ''}${read.text}`
+    this.#userParts.push(toTextPart(`Result of the tool call ${id || name}:\n${text}`), ...files)
   }
 
   /** The call of this id, else the first one of this name, because many clients send no ids. */
@@ -188,19 +195,29 @@ export class ContentsBuilder {
 }
 
 /** The message with its calls, then one result for each of them. */
-function toTurnMessages({ role, texts, thoughts, calls }: ModelMessage): readonly JsonObject[] {
+function toTurnMessages({ role, texts, thoughts, thoughtTexts, calls }: ModelMessage): readonly JsonObject[] {
   const text = texts.join('')
   if (text === '' && calls.length === 0) return []
+  const shown = thoughtTexts.join('')
+  // The text of a thought is in its signature, if this service has written it for the model.
+  const plain: readonly Reasoning[] = shown === '' ? [] : [{ field: 'reasoning_content', text: shown }]
   const toolCalls = calls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
   return [
     {
       role,
       content: text === '' ? null : text,
-      ...toReasoningFields(thoughts),
+      ...toReasoningFields(thoughts.length > 0 ? thoughts : plain),
       ...(calls.length === 0 ? {} : { tool_calls: toolCalls }),
     },
-    ...calls.map(({ id, result = emptyResult }) => ({ role: 'tool', tool_call_id: id, content: result })),
+    ...calls.map(({ id, result }) => ({ role: 'tool', tool_call_id: id, ...toResultFields(result) })),
   ]
+}
+
+function toResultFields({ text, isError, files }: ToolResult = { text: emptyResult, isError: false, files: [] }): JsonObject {
+  return {
+    content: files.length === 0 ? text : [toTextPart(text), ...files],
+    ...(isError ? { [toolErrorField]: true } : {}),
+  }
 }
 
 /** Programs may return a call that had no id, or the id of another one. */
@@ -223,13 +240,16 @@ function addCall(
   else same.add(call)
 }
 
-/** A text that is given under the API's name for it, else the object as it is. */
-function toResultText(response: unknown, path: string): string {
-  if (isAbsent(response)) return emptyResult
+/** What is given under the API's name for an output or an error alone, else the object as it is. */
+function readResult(response: unknown, path: string): Omit<ToolResult, 'files'> {
+  if (isAbsent(response)) return { text: emptyResult, isError: false }
   const fields = requireObject(response, path)
-  const { output } = fields
-  if (typeof output === 'string' && Object.keys(fields).length === 1) return output || emptyResult
-  return JSON.stringify(fields)
+  const { output, error } = fields
+  const isAlone = Object.keys(fields).length === 1
+  if (isAlone && typeof output === 'string') return { text: output || emptyResult, isError: false }
+  if (isAlone && (isObject(error) || (typeof error === 'string' && error !== '')))
+    return { text: typeof error === 'string' ? error : JSON.stringify(error), isError: true }
+  return { text: JSON.stringify(fields), isError: false }
 }
 
 function toTextPart(text: string): JsonObject {

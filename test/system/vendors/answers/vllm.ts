@@ -25,7 +25,6 @@ const whole = (message: object, reason: string) => ({
         annotations: null,
         audio: null,
         function_call: null,
-        tool_calls: [],
         reasoning: null,
         ...message,
       },

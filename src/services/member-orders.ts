@@ -138,6 +138,10 @@ const orderRefusals: Readonly<Record<OrderRefusal, LocalizedText>> = {
     en: 'The payment service does not answer at the moment. Try again in a minute.',
     zh: '支付服务暂时没有响应，请一分钟后重试。',
   },
+  price_changed: {
+    en: 'The price has changed since it was shown. Look at it again before you pay.',
+    zh: '价格在显示之后有变动，请重新确认后再付款。',
+  },
   nothing_to_pay: {
     en: 'After the unused days of your plan nothing would be left to pay. Wait until your plan is nearer to its end.',
     zh: '抵扣当前套餐的剩余天数后无需付款。请在套餐临近到期时再购买。',

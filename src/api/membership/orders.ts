@@ -119,6 +119,11 @@ export const createOrder = defineEndpoint({
       .string()
       .regex(/^[\w-]{8,64}$/)
       .meta({ description: 'Chosen by the client; a repeat returns the order of the first.' }),
+    max_due: z
+      .int()
+      .min(0)
+      .optional()
+      .meta({ description: 'The most that the order may cost, in minor units: `due` of the quote that the member was shown.' }),
   }),
   status: 201,
   response: order,

@@ -48,7 +48,7 @@ export const run: CommandHandler = async (context, args, options) => {
   const { answer: order } = await callEndpoint<typeof createOrder>(context, site, {
     method: 'POST',
     path: '/api/membership/orders',
-    body: { ...choice, request_id: Buffer.from(context.random(24)).toString('base64url') },
+    body: { ...choice, request_id: Buffer.from(context.random(24)).toString('base64url'), max_due: quote.due?.amount },
     credential,
   })
   printWhereToPay(context, order)

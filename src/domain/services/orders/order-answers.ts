@@ -14,13 +14,15 @@ export interface OrderRequest {
   readonly currency: string
   /** By default the first of the configuration. */
   readonly provider?: string
+  /** The most that the order may cost, in minor units: what the member was shown. */
+  readonly maxDue?: number
   readonly language: 'en' | 'zh'
 }
 
 /**
  * Why something cannot be bought. `never_begins`: a plan without an end that is as high applies. `renews_itself`: the running plan is renewed
  * by its provider; it is upgraded there, or its renewal is cancelled first. `nothing_to_pay`: unused days of the running plan are worth as
- * much. `too_many_open`: orders are to be paid or cancelled first. `unavailable`: the provider gives no answer.
+ * much. `price_changed`: it costs more than the member was shown. `too_many_open`: orders are to be paid or cancelled first. `unavailable`: the provider gives no answer.
  */
 export type OrderRefusal =
   | 'nothing_sold'
@@ -30,6 +32,7 @@ export type OrderRefusal =
   | 'never_begins'
   | 'renews_itself'
   | 'nothing_to_pay'
+  | 'price_changed'
   | 'too_many_open'
   | 'unavailable'
 

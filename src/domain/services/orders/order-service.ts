@@ -104,6 +104,9 @@ export class OrderService implements OrderServicePort {
       return { kind: 'good', order: stored.state === 'created' ? ((await this.check(stored.id, 'member')) ?? stored) : stored }
     const answer = await this.#checkout.quote(account, request)
     if (answer.kind === 'refused') return answer
+    const { maxDue = Infinity } = request
+    const isAsShown = answer.quote.due.amount <= maxDue
+    if (!isAsShown) return { kind: 'refused', reason: 'price_changed' }
     const created = await this.#checkout.store(account, request, answer.quote)
     if (created === null) return { kind: 'refused', reason: 'too_many_open' }
     const { order, isNew, steps } = created

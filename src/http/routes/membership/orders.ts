@@ -85,7 +85,9 @@ export function mountOrderRoutes(serve: ServeEndpoint, services: Services): void
 
   serve(createOrderEndpoint, async ({ member: { account }, clientInfo, body }) => {
     const language = clientInfo.reader.language ?? 'en'
-    const order = await createOrder(services, account, toRequest(body, language, body.request_id), clientInfo)
+    const request = toRequest(body, language, body.request_id)
+    const { max_due: maxDue } = body
+    const order = await createOrder(services, account, maxDue === undefined ? request : { ...request, maxDue }, clientInfo)
     return toOrder(order, language, services)
   })
 

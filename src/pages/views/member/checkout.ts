@@ -25,7 +25,8 @@ import type { MemberContext, PageAction, PageContext, View } from '../../page.ts
 /** The same form is the same order, so a repeat leads to the same payment. */
 const buy: PageAction = async (context, { subject, fields }) => {
   const { services, viewer, member } = context
-  const request = { ...readRequest(context), requestId: toRequestId(context, fields.get('form') ?? '', subject) }
+  const requestId = toRequestId(context, fields.get('form') ?? '', subject)
+  const request = { ...readRequest(context), requestId, maxDue: Number(fields.get('due') ?? 0) }
   const order = await createOrder(services, viewer, request, member.client)
   return order.url === null || order.state !== 'sent'
     ? { path: `/account/orders/${order.id}` }
@@ -106,7 +107,7 @@ function renderQuote(context: MemberContext, quote: Quote, request: OrderRequest
         ${item.kind === 'plan' && html`<li>${quote.renews ? (item.interval === 'year' ? texts.renewsYear : texts.renewsMonth) : texts.once}</li>`}
       </ul>
     </div>
-    ${form.render({ path: here, content: html`<div class="form-end"><button class="button block">${label}</button></div>` })}
+    ${form.render({ path: here, hidden: { due: String(due.amount) }, content: html`<div class="form-end"><button class="button block">${label}</button></div>` })}
     <p class="sub">${isByHand ? texts.leadByHand : texts.lead}</p>
     ${renderOtherWays(context, quote.provider, request)}
     <p class="form-links"><a href="/plans">${texts.back}</a></p>`

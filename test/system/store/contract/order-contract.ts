@@ -94,6 +94,14 @@ export function testOrderContract(t: Test, openStore: (t: Test) => Promise<Store
     t.equal(provider.payments.size, 1)
   })
 
+  test('an order that costs more than the member was shown is refused', async (t, { world, store }) => {
+    const request = createRequest('pro/month')
+    for (const maxDue of [2_999, Number.NaN])
+      t.match(await world.orders.create(world.account, { ...request, maxDue }, testClient), { reason: 'price_changed' })
+    t.same(await store.orders.list({ limit: 10 }), [])
+    t.match(await world.orders.create(world.account, { ...request, maxDue: 3_000 }, testClient), { kind: 'good' })
+  })
+
   test('an account has a bounded number of orders that are not paid', async (t, { world }) => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => world.orders.create(world.account, createRequest('small'), testClient)),

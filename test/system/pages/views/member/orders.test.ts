@@ -80,6 +80,7 @@ t.test('the checkout shows what it will do and orders nothing until its form is 
   const subject = 'plan pro month EUR demo'
   const fields = readFormFields(shown.body, { action: 'buy', subject })
   t.ok(fields.get('form'))
+  t.equal(fields.get('due'), '700', 'no more than what was shown is ordered')
   const first = await send(path, { action: 'buy', subject })
   t.match(first, { status: 200, body: /content="0;url=http:\/\/127\.0\.0\.1\/payments\/demo\/pay"[^]*Continue to the payment/ })
   t.equal(script.orders.length, 1)
@@ -122,6 +123,7 @@ t.test('a refusal stands in words, and nothing is ordered', async (t) => {
   for (const [reason, status, words] of [
     ['renews_itself', 409, /cancel its renewal under Orders first/],
     ['too_many_open', 409, /several orders that are not paid/],
+    ['price_changed', 409, /price has changed since it was shown/],
     ['unavailable', 503, /does not answer at the moment/],
     ['unknown_item', 409, /This is not offered/],
   ] as const) {

@@ -7,6 +7,7 @@ import type { Plan } from '../../../src/domain/billing/plan.ts'
 import type { BoostClaim } from '../../../src/domain/billing/boost.ts'
 import type { PackOffer } from '../../../src/domain/services/orders/order-answers.ts'
 import { OrderService } from '../../../src/domain/services/orders/order-service.ts'
+import type { OrderServiceDeps } from '../../../src/domain/services/orders/order-service.ts'
 import { SubscriptionService } from '../../../src/domain/services/subscription-service.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { guardProvider } from '../../../src/payments/guard-provider.ts'
@@ -27,7 +28,7 @@ interface WorldOptions {
   readonly account: Account
   readonly plans?: Readonly<Record<string, Plan>>
   readonly ids?: { next(prefix: string, now: number): string }
-  readonly wasAnnounced?: () => Promise<boolean>
+  readonly wasAnnounced?: OrderServiceDeps['wasAnnounced']
   readonly timeZone?: string
 }
 

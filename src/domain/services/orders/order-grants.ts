@@ -52,7 +52,8 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
     const continued: Subscription = {
       ...former,
       terms,
-      nextTerms: null,
+      // A move that was not announced in time waits for the renewal after this one.
+      nextTerms: terms.id === former.terms.id && former.nextTerms !== terms.id ? former.nextTerms : null,
       order: order.id,
       renewal: 'provider',
       state: 'active',

@@ -72,6 +72,23 @@ function findPrice({ plan }: PlanTerms, { item, price }: Pick<Order, 'item' | 'p
   return found === undefined ? null : toMoney(found.amount, price.currency)
 }
 
+/**
+ * What the next renewal may charge for terms: their own price where that was announced, or is no more than what was paid or announced last;
+ * otherwise the latter.
+ */
+export async function findRenewalPrice(
+  terms: PlanTerms,
+  last: Pick<Order, 'item' | 'price'>,
+  wasAnnounced: (terms: string) => Promise<boolean>,
+): Promise<Money> {
+  let allowed = last.price
+  for (const each of last.item.kind === 'plan' ? [last.item.terms, terms] : []) {
+    const price = findPrice(each, last)
+    if (price !== null && (price.amount <= allowed.amount || (await wasAnnounced(each.id)))) allowed = price
+  }
+  return allowed
+}
+
 export class OrderRenewals {
   readonly #deps: RenewalDeps
 
@@ -87,7 +104,7 @@ export class OrderRenewals {
     for (const invoice of facts.invoices) await this.#renew(root, reference, invoice, by)
     const renewed = await this.#findRenewed(root)
     if (renewed === undefined) await this.#stopUnused(root, reference, facts, provider.subscriptions)
-    else await this.#changePrice(renewed.last, provider.subscriptions)
+    else await this.#changePrice(renewed.last, renewed.subscription, provider.subscriptions)
     const endsAt = renewed === undefined ? null : await this.#applyState(renewed.subscription, facts)
     await this.#scheduleNext(root, facts, endsAt, by)
   }
@@ -100,10 +117,11 @@ export class OrderRenewals {
     const now = clock.now()
     const { subscription, last } = (await this.#findRenewed(root)) ?? { subscription: undefined, last: root }
     if (last.item.kind !== 'plan') return
-    const current = { terms: last.item.terms, price: findPrice(last.item.terms, last) ?? last.price }
+    const current = await this.#findCurrent(last, subscription)
     const next = await this.#chooseTerms(current, last, subscription)
     // The provider may charge the price before for the last time.
-    const prices = [current.price, last.price].toSorted((one, other) => other.amount - one.amount)
+    const own = findPrice(last.item.terms, last) ?? last.price
+    const prices = [own, last.price].toSorted((one, other) => other.amount - one.amount)
     const price = prices.find(({ amount }) => amount <= invoice.money.amount) ?? prices.at(-1) ?? last.price
     const draft: OrderDraft = {
       ...last,
@@ -154,15 +172,24 @@ export class OrderRenewals {
   }
 
   /** The provider charges from the next renewal on what the terms of the running span cost. Repeated until it has. */
-  async #changePrice(last: Order, atProvider: ProviderSubscriptions): Promise<void> {
+  async #changePrice(last: Order, subscription: Subscription, atProvider: ProviderSubscriptions): Promise<void> {
     if (last.item.kind !== 'plan' || last.providerSubscription === null) return
-    const money = findPrice(last.item.terms, last)
-    if (money === null || money.amount === last.price.amount) return
+    const { terms, price: money } = await this.#findCurrent(last, subscription)
+    const isCharged = money.amount === last.price.amount && money.amount === findPrice(last.item.terms, last)?.amount
+    if (isCharged) return
     await atProvider.changeAtRenewal(last.providerSubscription, {
-      title: last.item.terms.plan.name,
+      title: terms.plan.name,
       money,
       interval: last.item.interval,
     })
+  }
+
+  /** The terms of the running span, to which the operator may have moved it at once. */
+  async #findCurrent(last: Order, subscription: Subscription | undefined): Promise<PricedTerms> {
+    const terms = subscription?.terms ?? (last.item.kind === 'plan' ? last.item.terms : undefined)
+    if (terms === undefined) throw new Error(`${last.id} is no order of a plan`)
+    const wasAnnounced = async (id: string) => subscription !== undefined && this.#deps.wasAnnounced(subscription, id)
+    return { terms, price: await findRenewalPrice(terms, last, wasAnnounced) }
   }
 
   async #chooseTerms(current: PricedTerms, last: Order, subscription: Subscription | undefined): Promise<PricedTerms> {

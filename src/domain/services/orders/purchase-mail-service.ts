@@ -5,7 +5,9 @@
 import { toMoney } from '../../billing/money.ts'
 import type { Order, OrderStep } from '../../billing/order.ts'
 import { createRenewalToken } from '../../billing/email-link-token.ts'
+import { createCalendar } from '../../billing/period.ts'
 import type { Plans } from '../../billing/plan.ts'
+import { toSpan } from '../../billing/purchase-quote.ts'
 import { chooseNotices, endNoticeMs, renewalNoticeMs, termsNoticeMs } from '../../billing/subscription-notice.ts'
 import type { SubscriptionNotice } from '../../billing/subscription-notice.ts'
 import type { Subscription } from '../../billing/subscription.ts'
@@ -13,6 +15,7 @@ import { resolvePlan } from '../../billing/terms.ts'
 import type { Account } from '../../identity/account.ts'
 import type { Store } from '../../store.ts'
 import type { MemberMailer, MemberRecipient, PurchaseEmail } from '../member-mailer.ts'
+import { findRenewalPrice } from './order-renewals.ts'
 
 interface PurchaseMailDeps {
   readonly store: Pick<Store, 'accounts' | 'attempts' | 'orders' | 'subscriptions'>
@@ -109,28 +112,32 @@ export class PurchaseMailService {
   }
 
   async #write(
-    { terms, endsAt, renewal }: Subscription,
+    subscription: Subscription,
     { kind, subject }: SubscriptionNotice,
     { order, account }: { readonly order: Order; readonly account: Account },
   ): Promise<PurchaseEmail | undefined> {
-    const { store, plans, secret } = this.#deps
+    const { store, plans, secret, timeZone, clock } = this.#deps
+    const { terms, endsAt, renewal } = subscription
     if (endsAt === null) return undefined
     const about = { plan: terms.plan.name, planId: terms.plan.id, endsAt }
     if (kind === 'payment_failed') return { kind, ...about }
     if (kind === 'ended') return { kind, ...about, next: resolvePlan(plans, account).name }
-    const { price } = order
+    const { item } = order
+    const price = await findRenewalPrice(terms, order, (id) => this.wasAnnounced(subscription, id))
     const cancelToken = createRenewalToken(secret, account.id)
     if (kind === 'renewal') {
       const renews = renewal === 'provider'
       return { kind, ...about, renews, price, cancelToken: renews ? cancelToken : null }
     }
     const to = await store.subscriptions.findTerms(subject)
-    const { item } = order
     if (to === undefined || item.kind !== 'plan') return undefined
     const { interval } = item
     const next = to.plan.prices.find((each) => each.interval === interval && each.currency === price.currency)
     const newPrice = next === undefined ? price : toMoney(next.amount, next.currency)
-    return { kind, ...about, from: terms, to, interval, price, newPrice, cancelToken }
+    // Announced too late for the end of this span, they apply from the next one.
+    const from = clock.now() + termsNoticeMs
+    const begin = endsAt >= from ? endsAt : createCalendar(timeZone).addSpan(endsAt, toSpan(interval))
+    return { kind, ...about, endsAt: begin, from: terms, to, interval, price, newPrice, cancelToken }
   }
 
   /** In the language of the order, and in the operator's time zone, as the span of the plan. */

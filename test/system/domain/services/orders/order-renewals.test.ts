@@ -1,5 +1,6 @@
 /** Renewals that a provider charges while a higher plan runs, a payment is disputed, or money has gone back. */
 import t from 'tap'
+import { createPlan } from '../../../../support/gateway/test-plans.ts'
 import { dayMs, hourMs, openOrderShop } from '../../../../support/payments/order-shop.ts'
 
 t.test('a cancelled plan that a higher one interrupts is renewed by its provider no more', async (t) => {
@@ -53,3 +54,36 @@ t.test('before a deletion each renewal ends at its provider', async (t) => {
   t.equal(await orders.prepareDeletion(account.id), true)
   for (const { providerSubscription } of [pro, ultra]) t.not(provider.getSubscription(providerSubscription ?? '').state, 'active')
 })
+
+t.test(
+  'terms that were not announced in time wait for the renewal after the next one, and cost nothing more before',
+  async (t) => {
+    const { subscribe, provider, store, world, plans, time, passTime, orders, account } = await openOrderShop(t)
+    const pro = await subscribe('pro/month')
+    const dearer = { amount: 80, currency: 'EUR', interval: 'month', multiplier: null } as const
+    const configure = async (credits: number) => {
+      plans.pro = createPlan('pro', credits, { prices: [dearer] })
+      return store.subscriptions.ensureTerms(plans.pro, time.now)
+    }
+    const to = await configure(5)
+    const from = pro.item.kind === 'plan' ? pro.item.terms : to
+    await world.subscriptions.move({ from, to, at: 'renewal', isDryRun: false, reason: null })
+    const reference = pro.providerSubscription ?? ''
+    for (const renewal of [1, 2]) {
+      await passTime(31 * dayMs + hourMs)
+      provider.renew(reference, time.now)
+      await orders.check(pro.id, 'sweep')
+      t.equal(provider.getSubscription(reference).invoices.at(-1)?.money.amount, 3_000, `renewal ${renewal}`)
+      t.match(await store.subscriptions.list(account.id), [{ terms: from, nextTerms: to.id }])
+    }
+    const better = await configure(20)
+    await world.subscriptions.move({ from, to: better, at: 'now', isDryRun: false, reason: null })
+    for (const renewal of [3, 4]) {
+      await passTime(31 * dayMs)
+      provider.renew(reference, time.now)
+      await orders.check(pro.id, 'sweep')
+      t.equal(provider.getSubscription(reference).invoices.at(-1)?.money.amount, 3_000, `renewal ${renewal}`)
+      t.match(await store.subscriptions.list(account.id), [{ terms: better }], 'moved at once, at the price before')
+    }
+  },
+)

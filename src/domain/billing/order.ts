@@ -241,8 +241,11 @@ export interface Orders {
   /** Orders about which the provider is to be asked, the most overdue first. */
   listDue(now: number, limit: number): Promise<readonly Order[]>
   countUngranted(): Promise<UngrantedOrders>
-  /** What is paid is granted once, and what is granted was paid: each violation. */
-  verify(): Promise<readonly Mismatch[]>
+  /**
+   * What is paid is granted once, and what is granted was paid: each violation.
+   * @throws if `signal` aborts it, before the next rule
+   */
+  verify(signal?: AbortSignal): Promise<readonly Mismatch[]>
   /**
    * Changes one order in one transaction with what it grants or takes. `decide` may run again after a conflict; null changes nothing. Where the
    * order's payment belongs to another order, nothing is changed and `payment_of_another_order` is returned.

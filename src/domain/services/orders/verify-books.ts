@@ -8,6 +8,6 @@ export async function verifyBooks(
   signal?: AbortSignal,
 ): Promise<Verification> {
   const verification = await ledger.verify(signal)
-  const mismatches = [...verification.mismatches, ...(await orders.verify())]
+  const mismatches = [...verification.mismatches, ...(await orders.verify(signal))]
   return { ...verification, mismatches, ok: mismatches.length === 0 }
 }

@@ -116,7 +116,7 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
       return { count: Number(row?.count ?? 0), oldestPaidAt: row?.oldest == null ? null : Number(row.oldest) }
     },
 
-    verify: () => verifyOrders(read),
+    verify: (signal) => verifyOrders(read, signal),
 
     change: (id, decide) =>
       transact(async (transaction) => {

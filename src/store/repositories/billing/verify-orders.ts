@@ -75,9 +75,11 @@ const rules: readonly { readonly rule: string; readonly query: string }[] = [
   },
 ]
 
-export async function verifyOrders(read: Kysely<Schema>): Promise<readonly Mismatch[]> {
+/** @throws if `signal` aborts it */
+export async function verifyOrders(read: Kysely<Schema>, signal?: AbortSignal): Promise<readonly Mismatch[]> {
   const mismatches: Mismatch[] = []
   for (const { rule, query } of rules) {
+    signal?.throwIfAborted()
     const limit = maxMismatches - mismatches.length
     if (limit <= 0) break
     const { rows } = await sql<Row>`${sql.raw(query)} limit ${limit}`.execute(read)

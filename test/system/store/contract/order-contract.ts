@@ -102,6 +102,13 @@ export function testOrderContract(t: Test, openStore: (t: Test) => Promise<Store
     t.match(await world.orders.create(world.account, { ...request, maxDue: 3_000 }, testClient), { kind: 'good' })
   })
 
+  test('a verification that is aborted ends with the reason', async (t, { store }) => {
+    const controller = new AbortController()
+    const verification = store.orders.verify(controller.signal)
+    controller.abort(new Error('the process stops'))
+    await t.rejects(verification, /the process stops/)
+  })
+
   test('an account has a bounded number of orders that are not paid', async (t, { world }) => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => world.orders.create(world.account, createRequest('small'), testClient)),

@@ -64,7 +64,15 @@ function runJourney(browser: Browser, { language, width, hasScripts }: Reader): 
     const main = page.locator('main')
     const check = async (what: string): Promise<void> => {
       t.same(await findFaultsAtWidths(session, [320, 360, 768, 1280]), [], `${what} keeps its lines`)
-      if (hasScripts) t.same(await findAccessibilityViolations(page), [], `${what} has no barrier`)
+      if (hasScripts) await checkBarriers(what)
+    }
+    const checkBarriers = async (what: string): Promise<void> => {
+      for (const colorScheme of ['dark', 'light'] as const) {
+        await page.emulateMedia({ colorScheme })
+        // Colours that are still changing have the contrast of neither scheme.
+        await page.evaluate('for (const each of document.getAnimations()) each.finish()')
+        t.same(await findAccessibilityViolations(page), [], `${what} has no barrier, ${colorScheme}`)
+      }
     }
     const press = async (name: string | RegExp): Promise<void> => page.getByRole('button', { name, exact: true }).first().click()
 
@@ -115,6 +123,8 @@ function runJourney(browser: Browser, { language, width, hasScripts }: Reader): 
 
     await page.goto(`/cancel-renewal?token=${createRenewalToken(gateway.services.secret, account?.id ?? '')}`)
     await check('the page that cancels a renewal')
+    await page.goto('/redeem')
+    await check('the page of codes')
     t.same(
       problems.filter((problem) => !problem.startsWith('left the site: ')),
       [],

@@ -107,8 +107,8 @@ function guardSubscriptions(subscriptions: ProviderSubscriptions, call: Call): P
       call('subscriptions.openPortal', address, () => subscriptions.openPortal(reference, returnUrl)),
     previewChange: (reference, to) =>
       call('subscriptions.previewChange', money, () => subscriptions.previewChange(reference, to)),
-    change: (reference, to, order) =>
-      call('subscriptions.change', openedCheckout, () => subscriptions.change(reference, to, order)),
+    change: (reference, to, ordered) =>
+      call('subscriptions.change', openedCheckout, () => subscriptions.change(reference, to, ordered)),
     changeAtRenewal: (reference, to) =>
       call('subscriptions.changeAtRenewal', z.void(), () => subscriptions.changeAtRenewal(reference, to)),
   }

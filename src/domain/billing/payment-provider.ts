@@ -54,8 +54,11 @@ export interface ProviderSubscriptions {
   openPortal(reference: string, returnUrl: string): Promise<string>
   /** What `change` would charge now. */
   previewChange(reference: string, to: PlanPriceAtProvider): Promise<Money>
-  /** Changes the plan and charges the difference at once, idempotent by the order. `query` then tells whether it was paid. */
-  change(reference: string, to: PlanPriceAtProvider, order: string): Promise<OpenedCheckout>
+  /**
+   * Changes the plan and charges the difference at once, idempotent by the order. `query` then tells whether it was paid. Refused, unless it is
+   * done, where it would charge another amount than was announced, or the order is too old. @throws PaymentProviderError
+   */
+  change(reference: string, to: PlanPriceAtProvider, ordered: OrderedChange): Promise<OpenedCheckout>
   /** The price of the following renewals, with nothing to pay now. */
   changeAtRenewal(reference: string, to: PlanPriceAtProvider): Promise<void>
 }
@@ -64,6 +67,16 @@ export interface PlanPriceAtProvider {
   readonly title: string
   readonly money: Money
   readonly interval: Interval
+}
+
+export interface OrderedChange {
+  /** The idempotency key. */
+  readonly order: string
+  /** What `previewChange` answered, and the member has agreed to. */
+  readonly due: Money
+  /** Unused days count from here, however late the provider answers. */
+  readonly orderedAt: number
+  readonly expiresAt: number
 }
 
 export interface Checkout {

@@ -5,6 +5,7 @@ import type { Money } from '../../domain/billing/money.ts'
 import { PaymentProviderError } from '../../domain/billing/payment-provider.ts'
 import type {
   OpenedCheckout,
+  OrderedChange,
   PlanPriceAtProvider,
   ProviderInvoice,
   ProviderSubscriptionFacts,
@@ -70,7 +71,10 @@ export class StripeSubscriptions implements ProviderSubscriptions {
   }
 
   async previewChange(reference: string, to: PlanPriceAtProvider): Promise<Money> {
-    const { item, prorationDate } = await this.#prepareChange(reference, to)
+    return this.#preview(reference, await this.#prepareChange(reference, to, this.#clock.now()))
+  }
+
+  async #preview(reference: string, { item, prorationDate }: PreparedChange): Promise<Money> {
     const { amount_due, currency } = await this.#client.call((stripe) =>
       stripe.invoices.createPreview({
         subscription: reference,
@@ -81,8 +85,18 @@ export class StripeSubscriptions implements ProviderSubscriptions {
   }
 
   /** The plan changes only when the invoice is paid; where the bank asks the member first, the address leads there. */
-  async change(reference: string, to: PlanPriceAtProvider, order: string): Promise<OpenedCheckout> {
-    const { item, prorationDate, isDone } = await this.#prepareChange(reference, to)
+  async change(reference: string, to: PlanPriceAtProvider, ordered: OrderedChange): Promise<OpenedCheckout> {
+    const { order, due, orderedAt, expiresAt } = ordered
+    const prepared = await this.#prepareChange(reference, to, orderedAt)
+    const { item, prorationDate, isDone } = prepared
+    if (!isDone) {
+      const current = this.#clock.now() < expiresAt ? await this.#preview(reference, prepared) : null
+      if (current?.amount !== due.amount || current.currency !== due.currency)
+        throw new PaymentProviderError(
+          'refused',
+          'Nothing was charged: what the change of the plan costs is no longer what was shown. Order it again.',
+        )
+    }
     const { latest_invoice } = await this.#client.call((stripe) =>
       isDone
         ? stripe.subscriptions.retrieve(reference, { expand: ['latest_invoice'] })
@@ -105,7 +119,7 @@ export class StripeSubscriptions implements ProviderSubscriptions {
   }
 
   async changeAtRenewal(reference: string, to: PlanPriceAtProvider): Promise<void> {
-    const { item, interval, isDone } = await this.#prepareChange(reference, to)
+    const { item, interval, isDone } = await this.#prepareChange(reference, to, this.#clock.now())
     if (isDone) return
     if (interval !== to.interval)
       throw new PaymentProviderError(
@@ -115,7 +129,7 @@ export class StripeSubscriptions implements ProviderSubscriptions {
     await this.#client.call((stripe) => stripe.subscriptions.update(reference, { items: [item], proration_behavior: 'none' }))
   }
 
-  async #prepareChange(reference: string, to: PlanPriceAtProvider) {
+  async #prepareChange(reference: string, to: PlanPriceAtProvider, at: number) {
     const amount = toStripeAmount(to.money)
     const subscription = await this.#client.call((stripe) => stripe.subscriptions.retrieve(reference))
     const [current] = subscription.items.data
@@ -143,7 +157,7 @@ export class StripeSubscriptions implements ProviderSubscriptions {
         },
       } satisfies Stripe.SubscriptionUpdateParams.Item,
       // By days, so that the preview and the change minutes later are the same amount.
-      prorationDate: Math.max(current_period_start, Math.floor(this.#clock.now() / 1000 / daySeconds) * daySeconds),
+      prorationDate: Math.max(current_period_start, Math.floor(at / 1000 / daySeconds) * daySeconds),
     }
   }
 
@@ -159,6 +173,11 @@ export class StripeSubscriptions implements ProviderSubscriptions {
     this.#knownProducts.add(id)
     return id
   }
+}
+
+interface PreparedChange {
+  readonly item: Stripe.SubscriptionUpdateParams.Item
+  readonly prorationDate: number
 }
 
 function toState({ status, cancel_at_period_end, cancel_at }: Stripe.Subscription): ProviderSubscriptionFacts['state'] {

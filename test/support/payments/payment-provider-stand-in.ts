@@ -7,6 +7,7 @@ import { PaymentNotificationError, PaymentProviderError } from '../../../src/dom
 import type {
   Checkout,
   OpenedCheckout,
+  OrderedChange,
   PaymentFacts,
   PaymentProvider,
   PaymentRef,
@@ -129,7 +130,7 @@ export class PaymentProviderStandIn implements PaymentProvider {
       this.beforeAnswer('previewChange')
       return this.changePrice ?? money
     },
-    change: async (reference: string, { money }: PlanPriceAtProvider, order: string): Promise<OpenedCheckout> => {
+    change: async (reference: string, { money }: PlanPriceAtProvider, { order }: OrderedChange): Promise<OpenedCheckout> => {
       this.beforeAnswer('change')
       const subscription = this.getSubscription(reference)
       const payment = this.payments.get(order) ?? this.#add(order, this.changePrice ?? money, null)

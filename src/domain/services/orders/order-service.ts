@@ -194,7 +194,11 @@ export class OrderService implements OrderServicePort {
     const { item, due, price, providerSubscription } = order
     const title = formatOrderTitle(item, order.language)
     if (item.kind === 'plan' && providerSubscription !== null && provider.subscriptions !== undefined)
-      return provider.subscriptions.change(providerSubscription, { title, money: price, interval: item.interval }, order.id)
+      return provider.subscriptions.change(
+        providerSubscription,
+        { title, money: price, interval: item.interval },
+        { order: order.id, due, orderedAt: order.createdAt, expiresAt: order.expiresAt },
+      )
     const account = await this.#deps.store.accounts.find(order.account)
     const site = this.#deps.getSite()
     return provider.create({

@@ -45,9 +45,14 @@ async function useEverything({ provider, account, clock }: Awaited<ReturnType<ty
   const subscription = (await provider.query(monthly)).subscription ?? ''
   const { subscriptions } = provider
   clock.advance(dayMs)
-  await subscriptions.previewChange(subscription, to)
+  const due = await subscriptions.previewChange(subscription, to)
   account.acceptsCharges = 'asks'
-  const asked = await subscriptions.change(subscription, to, 'ord_change')
+  const asked = await subscriptions.change(subscription, to, {
+    order: 'ord_change',
+    due,
+    orderedAt: clock.now(),
+    expiresAt: clock.now() + dayMs,
+  })
   await provider.query(asked)
   await provider.cancel(asked)
   await subscriptions.changeAtRenewal(subscription, to)

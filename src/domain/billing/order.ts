@@ -248,12 +248,14 @@ export interface Orders {
   verify(signal?: AbortSignal): Promise<readonly Mismatch[]>
   /**
    * Changes one order in one transaction with what it grants or takes. `decide` may run again after a conflict; null changes nothing. Where the
-   * order's payment belongs to another order, nothing is changed and `payment_of_another_order` is returned.
+   * order's payment or reference at the provider belongs to another order, nothing is changed and that is returned.
    */
   change(
     id: string,
     decide: (order: Order, entitlement: Entitlement | undefined) => OrderChange | null,
-  ): Promise<{ readonly order: Order; readonly isChanged: boolean } | 'payment_of_another_order' | undefined>
+  ): Promise<
+    { readonly order: Order; readonly isChanged: boolean } | 'payment_of_another_order' | 'reference_of_another_order' | undefined
+  >
   recordNotification(provider: string, record: Omit<NotificationRecord, 'provider'>): Promise<void>
   listNotificationRecords(): Promise<readonly NotificationRecord[]>
 }

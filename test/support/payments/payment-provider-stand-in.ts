@@ -35,6 +35,7 @@ interface StandInSubscription {
   readonly reference: string
   state: ProviderSubscriptionFacts['state']
   price: Money
+  changedBy?: StandInPayment
   readonly invoices: ProviderInvoice[]
   nextChargeAt: number | null
 }
@@ -130,13 +131,17 @@ export class PaymentProviderStandIn implements PaymentProvider {
       this.beforeAnswer('previewChange')
       return this.changePrice ?? money
     },
+    /** As Stripe: a subscription that has the price already names its last payment. */
     change: async (reference: string, { money }: PlanPriceAtProvider, { order }: OrderedChange): Promise<OpenedCheckout> => {
       this.beforeAnswer('change')
       const subscription = this.getSubscription(reference)
-      const payment = this.payments.get(order) ?? this.#add(order, this.changePrice ?? money, null)
+      const made = subscription.price.amount === money.amount ? subscription.changedBy : undefined
+      const payment = made ?? this.#add(order, this.changePrice ?? money, null)
       payment.subscription = reference
       subscription.price = money
-      this.pay(order)
+      subscription.changedBy = payment
+      this.pay(payment.order)
+      this.beforeReturn('change')
       return { reference: payment.reference, url: null, instructions: null }
     },
     changeAtRenewal: async (reference: string, { money }: PlanPriceAtProvider): Promise<void> => {

@@ -7,7 +7,7 @@ import type { BoostClaim } from '../../billing/boost.ts'
 import type { Pack } from '../../billing/ledger.ts'
 import { formatMoney } from '../../billing/money.ts'
 import type { Order, OrderActor, OrderChange, OrderStep, OrderStepKind } from '../../billing/order.ts'
-import { recordGrant, recordProblem } from '../../billing/order-rules.ts'
+import { recordClosed, recordGrant, recordProblem } from '../../billing/order-rules.ts'
 import type { Transition } from '../../billing/order-rules.ts'
 import type { Calendar } from '../../billing/period.ts'
 import type { Entitlement } from '../../billing/subscription.ts'
@@ -78,6 +78,7 @@ export class OrderChanges {
     })
     if (result === undefined) return undefined
     if (result === 'payment_of_another_order') return this.#refusePayment(id, by, now)
+    if (result === 'reference_of_another_order') return this.#refuseReference(id, by, now)
     if (result.isChanged && written !== null) await this.#follow(written)
     return result.order
   }
@@ -146,15 +147,21 @@ export class OrderChanges {
 
   /** The money of this answer belongs to another order, so this one stays unpaid. */
   async #refusePayment(id: string, by: OrderActor, now: number): Promise<Order | undefined> {
+    return this.#write(id, (order) => withProblemStep(order, recordProblem(order, 'payment_of_another_order', now), [], now, by))
+  }
+
+  /** The provider has opened nothing for this order: the same change of a plan was ordered twice at the same time. */
+  async #refuseReference(id: string, by: OrderActor, now: number): Promise<Order | undefined> {
+    const reason = 'another order has this payment: the same was ordered twice'
+    return this.#write(id, (order) => (order.state === 'created' ? recordClosed(order, 'cancelled', now, by, reason) : null))
+  }
+
+  async #write(id: string, decide: (order: Order) => OrderChange | null): Promise<Order | undefined> {
     const { store } = this.#deps
     let written: OrderChange | null = null
-    const result = await store.orders.change(id, (order) => {
-      written = withProblemStep(order, recordProblem(order, 'payment_of_another_order', now), [], now, by)
-      return written
-    })
-    if (result === undefined || result === 'payment_of_another_order') return store.orders.find(id)
-    if (written !== null) await this.#follow(written)
-    return result.order
+    const result = await store.orders.change(id, (order) => (written = decide(order)))
+    if (typeof result === 'object' && result.isChanged && written !== null) await this.#follow(written)
+    return typeof result === 'object' ? result.order : store.orders.find(id)
   }
 
   async #follow({ order, steps, entitlement, claim }: OrderChange): Promise<void> {

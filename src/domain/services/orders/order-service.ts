@@ -2,6 +2,7 @@
  * Orders: the only writer of them. What a member has paid follows from the provider's answer to our own question, never from a notification
  * alone; each order is asked about until the provider's answer is final.
  */
+import { formatMoney } from '../../billing/money.ts'
 import type { Money } from '../../billing/money.ts'
 import type { Order, OrderActor, OrderFilter, OrderStep } from '../../billing/order.ts'
 import {
@@ -15,6 +16,7 @@ import {
   recordPayment,
   recordUnpaid,
 } from '../../billing/order-rules.ts'
+import type { Transition } from '../../billing/order-rules.ts'
 import { PaymentNotificationError, PaymentProviderError } from '../../billing/payment-provider.ts'
 import type {
   NotificationAnswer,
@@ -145,6 +147,7 @@ export class OrderService implements OrderServicePort {
     const order = await store.orders.find(id)
     if (order === undefined) return undefined
     const provider = providers.get(order.provider)
+    if (this.#hasNeverOpened(order)) return this.#changes.apply(id, by, (stored) => this.#expireUnopened(stored, by))
     try {
       if (provider === undefined)
         throw new PaymentProviderError('misconfigured', 'it is not configured', `payments.providers.${order.provider}`)
@@ -153,6 +156,15 @@ export class OrderService implements OrderServicePort {
       await this.#recordFailure(order, error, by)
     }
     return store.orders.find(id)
+  }
+
+  /** The member was never led to pay. Whether a changed plan was charged is known to its provider alone. */
+  #hasNeverOpened({ state, expiresAt, providerSubscription }: Order): boolean {
+    return state === 'created' && providerSubscription === null && this.#deps.clock.now() >= expiresAt
+  }
+
+  #expireUnopened(stored: Order, by: OrderActor): Transition | null {
+    return this.#hasNeverOpened(stored) ? recordClosed(stored, 'expired', this.#deps.clock.now(), by) : null
   }
 
   async #ask(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
@@ -183,11 +195,12 @@ export class OrderService implements OrderServicePort {
       if (stored.reference !== null) return null
       if (stored.state === 'created') return recordOpened(stored, opened, clock.now(), by)
       // Cancelled while the provider opened it.
-      return { order: { ...stored, reference: opened.reference }, steps: [] }
+      return { order: { ...stored, reference: opened.reference, nextCheckAt: clock.now() }, steps: [] }
     })
-    if (changed?.state === 'cancelled') await provider.cancel({ order: order.id, reference: opened.reference, payment: null })
+    if (changed?.reference !== opened.reference) return
+    if (changed.state === 'cancelled') await provider.cancel({ order: order.id, reference: opened.reference, payment: null })
     // A change at the provider may be paid already.
-    else if (changed?.state === 'sent' && order.providerSubscription !== null) await this.#askUnpaid(changed, provider, by)
+    if (changed.state === 'cancelled' || order.providerSubscription !== null) await this.#askUnpaid(changed, provider, by)
   }
 
   async #createPayment(order: Order, provider: PaymentProvider): Promise<OpenedCheckout> {
@@ -334,8 +347,10 @@ export class OrderService implements OrderServicePort {
     try {
       const ref = { order: id, reference: order.reference, payment: order.payment }
       await provider.cancel(ref)
-      const changed = await this.#recordUnpaidFacts(id, await provider.query(ref), by)
-      return changed?.state === 'sent' ? await close() : changed
+      const facts = await provider.query(ref)
+      const changed = await this.#recordUnpaidFacts(id, facts, by)
+      // What is paid and not final yet may become money after days, so that it is asked about until then.
+      return changed?.state === 'sent' && facts.state !== 'pending' ? await close() : changed
     } catch (error) {
       await this.#recordFailure(order, error, by)
       return store.orders.find(id)
@@ -349,7 +364,7 @@ export class OrderService implements OrderServicePort {
       const money = { money: received, payment: reference ?? null, subscription: null }
       if (order.paidAt === null) return recordPayment(order, money, now, 'operator')
       if (order.state !== 'paid' || (order.problem !== 'amount' && order.problem !== 'currency')) return null
-      const facts = { money: `${received.amount} ${received.currency}` }
+      const facts = { money: formatMoney(received) }
       const left = { ...received, amount: received.amount - order.refunded }
       return {
         order: { ...order, paid: received, problem: findPaymentProblem(order, left) },
@@ -481,11 +496,30 @@ export class OrderService implements OrderServicePort {
   async sweep(signal?: AbortSignal): Promise<void> {
     const { store, clock } = this.#deps
     const due = [...(await store.orders.listDue(clock.now(), maxPerSweep))]
+    const errors: unknown[] = []
     const work = async (): Promise<void> => {
       for (let order = due.shift(); order !== undefined; order = due.shift())
-        if (signal?.aborted !== true) await this.check(order.id, 'sweep')
+        if (signal?.aborted !== true) {
+          try {
+            await this.check(order.id, 'sweep')
+          } catch (error) {
+            errors.push(error)
+            await this.#postpone(order)
+          }
+        }
     }
     await Promise.all(Array.from({ length: maxConcurrentChecks }, work))
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} orders could not be checked`)
+  }
+
+  /** One order that fails here keeps no other from being asked about. */
+  async #postpone({ id }: Order): Promise<void> {
+    const { clock } = this.#deps
+    const failure = { reason: 'unavailable', message: 'The gateway failed; its log has the cause.', setting: null } as const
+    await this.#changes
+      .apply(id, 'sweep', (stored) => recordFailure(stored, failure, clock.now(), 'sweep'))
+      // The database takes no writes at the moment.
+      .catch(() => undefined)
   }
 
   async #recordFailure(order: Order, error: unknown, by: OrderActor): Promise<void> {

@@ -132,15 +132,17 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
         const change = decide(before, entitlement)
         if (change === null) return { order: before, isChanged: false }
         const { order, steps, entitlement: granted, claim } = change
-        if (order.payment !== null && order.payment !== before.payment) {
+        for (const column of ['payment', 'reference'] as const) {
+          const value = order[column]
+          if (value === null || value === before[column]) continue
           const other = await transaction
             .selectFrom('sale_order')
             .select('id')
             .where('provider', '=', order.provider)
-            .where('payment', '=', order.payment)
+            .where(column, '=', value)
             .where('id', '!=', id)
             .executeTakeFirst()
-          if (other !== undefined) return 'payment_of_another_order'
+          if (other !== undefined) return `${column}_of_another_order` as const
         }
         // Before the order, which references the subscription that it granted.
         if (granted !== undefined && entitlement !== undefined)

@@ -1,6 +1,7 @@
 /** Bounds of JSON from outside: what is parsed, what is refused before it is parsed, and the work of the check. */
 import t from 'tap'
 import { maxJsonDepth, ownJsonBounds, parseJson, tryParseJson } from '../../../src/system/parse-json.ts'
+import { measureGrowth } from '../../support/cpu-growth.ts'
 
 const nest = (depth: number, inner = '', [open, close] = ['[', ']']): string => open.repeat(depth) + inner + close.repeat(depth)
 
@@ -49,17 +50,6 @@ t.test('parses text of our own that wraps checked parts, and applies bounds of t
 })
 
 t.test('takes time in proportion to the length', async (t) => {
-  const measure = (make: (n: number) => string, n: number): number => {
-    const text = `[${'[],'.repeat(200)}${make(n)}`
-    let best = Infinity
-    for (let round = 0; round < 5; round++) {
-      const { user, system } = process.cpuUsage()
-      for (let times = 0; times < 3; times++) tryParseJson(text)
-      const used = process.cpuUsage()
-      best = Math.min(best, used.user - user + (used.system - system))
-    }
-    return best
-  }
   for (const [name, make] of [
     ['numbers', (n: number) => '0.5,'.repeat(n)],
     ['one string', (n: number) => `"${'a'.repeat(4 * n)}`],
@@ -70,7 +60,10 @@ t.test('takes time in proportion to the length', async (t) => {
     ['brackets', (n: number) => '[],{},'.repeat(n / 2)],
     ['closing brackets', (n: number) => ']'.repeat(4 * n)],
   ] as const) {
-    measure(make, 100_000)
-    t.ok(measure(make, 400_000) < 6 * measure(make, 100_000), name)
+    const { growth, size } = measureGrowth((n) => {
+      const text = `[${'[],'.repeat(200)}${make(25 * n)}`
+      return () => tryParseJson(text)
+    }, 3)
+    t.ok(growth <= 3, `${name}: × ${growth.toFixed(2)} from ${size} on`)
   }
 })

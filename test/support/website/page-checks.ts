@@ -1,5 +1,6 @@
 /** What a loaded page must keep: its place while it loads, its weight, and every line whole from 320 to 1920 pixels. */
 import type { CDPSession } from 'playwright-core'
+import { waitUntil } from '../wait-until.ts'
 import type { BrowserSession } from './chromium.ts'
 
 /** From the narrowest phone to a large screen. */
@@ -47,29 +48,31 @@ const findLayoutFaults = `(() => {
 
 /** The faults of a page at each width, with the widths that have it. All commands are sent at once: a third of the time. */
 export async function findFaultsAtWidths(session: CDPSession, widths: readonly number[] = allWidths): Promise<string[]> {
-  const results = await Promise.all(
-    widths.map(async (width) => {
-      const resized = session.send('Emulation.setDeviceMetricsOverride', {
-        width,
-        height: 800,
-        deviceScaleFactor: 1,
-        mobile: false,
-      })
-      const evaluated = session.send('Runtime.evaluate', { expression: findLayoutFaults, returnByValue: true })
-      await resized
-      return {
-        width,
-        found: (await evaluated).result.value as { readonly width: number; readonly faults: readonly string[] } | undefined,
-      }
-    }),
-  )
-  await session.send('Emulation.clearDeviceMetricsOverride')
   const widthsOf = new Map<string, number[]>()
-  for (const { width, found } of results) {
-    if (found?.width !== width) throw new Error(`asked for ${width} pixels: ${JSON.stringify(found)}`)
-    for (const fault of found.faults) widthsOf.set(fault, [...(widthsOf.get(fault) ?? []), width])
+  const looks = await Promise.all(widths.map((width) => lookAt(session, width)))
+  for (const [index, width] of widths.entries()) {
+    let found = looks[index]
+    // A busy browser answers before it has the new width.
+    await waitUntil(async () => {
+      if (found?.width !== width) found = await lookAt(session, width)
+      return found.width === width
+    }, `a page of ${width} pixels`)
+    for (const fault of found?.faults ?? []) widthsOf.set(fault, [...(widthsOf.get(fault) ?? []), width])
   }
+  await session.send('Emulation.clearDeviceMetricsOverride')
   return [...widthsOf].map(([fault, where]) => `${fault} (${where.join(' ')})`)
+}
+
+interface FoundFaults {
+  readonly width: number
+  readonly faults: readonly string[]
+}
+
+async function lookAt(session: CDPSession, width: number): Promise<FoundFaults> {
+  const resized = session.send('Emulation.setDeviceMetricsOverride', { width, height: 800, deviceScaleFactor: 1, mobile: false })
+  const evaluated = session.send('Runtime.evaluate', { expression: findLayoutFaults, returnByValue: true })
+  await resized
+  return (await evaluated).result.value as FoundFaults
 }
 
 export interface LoadMeter {

@@ -62,6 +62,27 @@ const rules: readonly { readonly rule: string; readonly query: string }[] = [
       where o.granted_at is not null and (o.paid_currency <> o.currency or o.paid_amount < o.due)`,
   },
   {
+    rule: 'an order that is paid is not open or closed unpaid',
+    query: `select o.account, o.id from sale_order o
+      where o.paid_at is not null and o.state in ('created', 'sent', 'expired', 'cancelled')`,
+  },
+  {
+    rule: 'no more is refunded than was paid',
+    query: `select o.account, o.id from sale_order o where o.refunded > coalesce(o.paid_amount, 0)`,
+  },
+  {
+    rule: 'a plan whose last payment was refunded has ended',
+    query: `select o.account, o.id from sale_order o
+      join subscription s on s.id = o.subscription and s.purchase = o.id
+      where o.state = 'refunded' and s.state <> 'ended'`,
+  },
+  {
+    rule: 'only a renewal or a change of it pays for a subscription again',
+    query: `select o.account, o.id from sale_order o
+      where o.subscription is not null and o.provider_subscription is null
+        and exists (select 1 from sale_order other where other.subscription = o.subscription and other.id < o.id)`,
+  },
+  {
     rule: 'a paid order is granted, or names why it is not',
     query: `select o.account, o.id from sale_order o where o.state = 'paid' and o.problem is null`,
   },

@@ -17,6 +17,16 @@ const faults = [
   ['update sale_order set paid_amount = due - 1', 'a granted order was paid what was due'],
   ["update sale_order set paid_currency = 'USD'", 'a granted order was paid what was due'],
   ["update sale_order set state = 'paid'", 'a paid order is granted, or names why it is not'],
+  ["update sale_order set state = 'expired'", 'an order that is paid is not open or closed unpaid'],
+  ['update sale_order set refunded = paid_amount + 1', 'no more is refunded than was paid'],
+  ["update sale_order set state = 'refunded', refunded = paid_amount", 'a plan whose last payment was refunded has ended'],
+  [
+    `insert into sale_order select 'ord_x', '2026-999999', account, 'again', kind, terms, "interval", pack_offer, pool, credits, days, event,
+       currency, price, credit, former_subscription, due, provider, language, 'chk_x', 'pay_x', null, renews, url, instructions, state, problem,
+       paid_amount, paid_currency, refunded, refund, subscription, pack, created_at, expires_at, sent_at, paid_at, granted_at, closed_at,
+       next_check_at, checks, checked_at, notified_at, failure, version from sale_order where kind = 'plan'`,
+    'only a renewal or a change of it pays for a subscription again',
+  ],
   ["delete from order_step where kind = 'granted'", 'an order that was paid or granted has that in its story once'],
 ] as const
 

@@ -104,7 +104,8 @@ export class RedeemCodeService {
     if (result.kind === 'refused' || outcome === undefined)
       return result.kind === 'refused' ? result : { kind: 'refused', reason: 'unknown' }
     const { code, effect } = result
-    if (effect.kind === 'credits') await boosts.deliver(effect.claim)
+    // The claim is stored: where this delivery fails, the sweep of boosts makes it.
+    if (effect.kind === 'credits') await boosts.deliver(effect.claim).catch(() => undefined)
     else onCredentialsChanged(account.id)
     const { gift } = code
     const given = gift.kind === 'plan' ? { terms: gift.terms.id, span: gift.span } : { pool: gift.pool, credits: gift.credits }

@@ -130,7 +130,7 @@ export function refundOrder(
     const emails = await opened.finishEmails()
     if (answer.kind === 'refused') throw new CommandError(describeRefusal(order, answer.reason, quote?.max))
     const done = answer.order
-    const refunded = formatMoney({ amount: done.refund?.amount ?? done.refunded, currency: done.due.currency })
+    const refunded = formatMoney({ amount: done.refund?.amount ?? done.refunded, currency: (done.paid ?? done.due).currency })
     const sentence = {
       done: `${refunded} of order ${order.number} ${answer.kind === 'done' && answer.byHand ? 'are recorded as refunded: send the money to the member yourself' : 'were refunded'}.`,
       started: `The refund of ${refunded} of order ${order.number} was started; the provider is asked until it is final.`,
@@ -198,7 +198,9 @@ function parseAmount(option: string, text: string): Money {
 function describeOrder(order: Order, now: number): string {
   const paid = order.paid === null ? '' : `, ${formatMoney(order.paid)} paid`
   const refunded =
-    order.refunded === 0 ? '' : `, ${formatMoney({ amount: order.refunded, currency: order.due.currency })} refunded`
+    order.refunded === 0
+      ? ''
+      : `, ${formatMoney({ amount: order.refunded, currency: (order.paid ?? order.due).currency })} refunded`
   return `Order ${order.number} (${order.id}) of ${order.account} for ${describeItem(order.item)} by ${order.provider}: ${describeState(order)}, ${formatMoney(order.due)} due${paid}${refunded}; created ${formatMoment(order.createdAt, now)}.`
 }
 

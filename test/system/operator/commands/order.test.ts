@@ -64,8 +64,8 @@ t.test('confirms a transfer, which grants the plan and sends the receipt', async
 })
 
 t.test('refunds of transfers are recorded, and the operator is told to send the money', async (t) => {
-  const { run, show, orders } = await createOperator(t, ['small', 'small'])
-  const [one, other] = orders.map(({ number }) => number)
+  const { run, show, orders } = await createOperator(t, ['small', 'small', 'small'])
+  const [one, other, third] = orders.map(({ number }) => number)
   await run('order', 'confirm', one ?? '', '--received', '10EUR')
   t.match(await run('order', 'refund', one ?? '', '--reason', 'asked', '--amount', '11EUR'), {
     code: 1,
@@ -77,6 +77,10 @@ t.test('refunds of transfers are recorded, and the operator is told to send the 
     stdout: /send the money to the member yourself/,
   })
   t.match(await show('order', 'show', one ?? ''), { state: 'refunded', refunded: 1000 })
+  await run('order', 'confirm', third ?? '', '--received', '12USD')
+  const refunded = await run('order', 'refund', third ?? '', '--reason', 'another currency')
+  t.match(refunded, { code: 0, stdout: /^12\.00 USD of order/ })
+  t.match(await run('order', 'show', third ?? ''), { stdout: /12\.00 USD paid, 12\.00 USD refunded/ })
   t.match(await run('order', 'cancel', other ?? ''), { code: 0, stdout: /: cancelled, / })
   t.match(await run('order', 'cancel', one ?? ''), { code: 1, stderr: /is refunded, so it cannot be cancelled/ })
   t.match(await show('ledger', 'verify'), { ok: true })

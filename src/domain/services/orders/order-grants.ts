@@ -71,7 +71,7 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
   const isRenewed = queue.subscriptions.some(
     (each) => each !== former && each.renewal === 'provider' && each.state !== 'cancelled',
   )
-  const renewal = order.renews && !isRenewed ? ('provider' as const) : ('manual' as const)
+  const renewal = order.renews && order.providerSubscription !== null && !isRenewed ? ('provider' as const) : ('manual' as const)
   const added = createPurchased({ id: newSubscription, account: order.account, terms, interval, order: order.id, renewal, now })
   const kept = queue.subscriptions.map((each): Subscription => {
     if (each !== former) return each

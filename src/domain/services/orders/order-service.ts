@@ -357,8 +357,14 @@ export class OrderService implements OrderServicePort {
     }
   }
 
+  /** What its provider could still be paid for is closed there first: a second payment would grant nothing. */
   async confirm(id: string, received: Money, reference?: string): Promise<Order | undefined> {
-    const { clock } = this.#deps
+    const { store, providers, clock } = this.#deps
+    const open = await store.orders.find(id)
+    if (open?.state === 'sent' && providers.get(open.provider)?.isConfirmedByHand === false) {
+      const closed = await this.cancel(id, 'operator')
+      if (closed?.state === 'sent') return closed
+    }
     return this.#changes.apply(id, 'operator', (order) => {
       const now = clock.now()
       const money = { money: received, payment: reference ?? null, subscription: null }

@@ -109,7 +109,12 @@ export function confirmOrder(
   return changeOrder(idOrNumber, options, async ({ orders }, order) => {
     const isOpen = order.paidAt === null || order.problem === 'amount' || order.problem === 'currency'
     if (!isOpen) throw new CommandError(`Order ${order.number} is ${describeState(order)} already; nothing was changed.`)
-    return (await orders.confirm(order.id, received, options.reference)) ?? order
+    const confirmed = (await orders.confirm(order.id, received, options.reference)) ?? order
+    if (confirmed.paidAt === null && confirmed.problem === null)
+      throw new CommandError(
+        `Order ${order.number} can still be paid at its provider (${order.provider}), which did not close it, so nothing was recorded. See: svc-gateway order explain ${order.number}`,
+      )
+    return confirmed
   })
 }
 

@@ -76,6 +76,27 @@ t.test('a payment that is on its way is not cancelled, however long it takes', a
   t.same(await verify(), [])
 })
 
+t.test('what the operator confirms cannot be paid at its provider as well', async (t) => {
+  const { world, orders, provider, find, listPlans, verify } = await openOrderShop(t)
+  const { id, due } = await placeOrder(world, 'small')
+  provider.beforeAnswer = () => {
+    throw new PaymentProviderError('unavailable', 'no answer')
+  }
+  t.match(await orders.confirm(id, due), { state: 'sent', paidAt: null }, 'while the provider may be paid')
+  provider.beforeAnswer = () => undefined
+  t.match(await orders.confirm(id, due), { state: 'granted' })
+  t.equal(provider.payments.get(id)?.state, 'closed')
+  const plan = await placeOrder(world, 'pro/month')
+  t.match(await orders.confirm(plan.id, plan.due), { state: 'granted' })
+  t.same(await listPlans(), ['pro active manual'], 'and its provider renews nothing')
+  const paid = await placeOrder(world, 'small')
+  provider.pay(paid.id)
+  await orders.confirm(paid.id, due)
+  t.match(await find(paid.id), { state: 'granted', payment: /^pay_/ })
+  t.match(await orders.refund(paid.id, { reason: 'paid twice' }), { kind: 'done' }, 'what was paid at the provider goes back')
+  t.same(await verify(), [])
+})
+
 t.test('an order that the provider could not open ends after a day, and does not wait for the provider', async (t) => {
   const { orders, account, provider, passTime, find } = await openOrderShop(t)
   provider.beforeAnswer = () => {

@@ -11,6 +11,8 @@ const checkPausesMs = [20 * secondMs, minuteMs, 5 * minuteMs, 15 * minuteMs, hou
 /** How long the provider's page can be used, and how long a transfer may take. */
 export const checkoutLifetimeMs = 23 * hourMs
 export const transferLifetimeMs = 14 * dayMs
+/** No order waits longer for the next question to its provider. */
+export const maxPauseMs = transferLifetimeMs
 /** Money that arrives after the end of an order is found within this time without a notification. */
 export const lateMs = 3 * dayMs
 

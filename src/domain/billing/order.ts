@@ -238,8 +238,11 @@ export interface Orders {
   findBySubscription(subscription: string): Promise<Order | undefined>
   list(filter: OrderFilter): Promise<readonly Order[]>
   listSteps(order: string): Promise<readonly OrderStep[]>
-  /** Orders about which the provider is to be asked, the most overdue first. */
-  listDue(now: number, limit: number): Promise<readonly Order[]>
+  /**
+   * Orders about which the provider is to be asked, the most overdue first. A time more than `maxPauseMs` ahead was computed while the clock
+   * was wrong, and has come too.
+   */
+  listDue(now: number, limit: number, maxPauseMs: number): Promise<readonly Order[]>
   countUngranted(): Promise<UngrantedOrders>
   /**
    * What is paid is granted once, and what is granted was paid: each violation.

@@ -9,6 +9,7 @@ import {
   computeNextCheck,
   findPaymentProblem,
   lateMs,
+  maxPauseMs,
   recordAfterPayment,
   recordClosed,
   recordFailure,
@@ -264,7 +265,9 @@ export class OrderService implements OrderServicePort {
   /** The provider of a transfer knows nothing before the operator confirms it. */
   async #waitForExpiry({ id }: Order, by: OrderActor): Promise<void> {
     await this.#changes.apply(id, by, (stored) =>
-      stored.state === 'sent' ? { order: { ...stored, nextCheckAt: stored.expiresAt }, steps: [] } : null,
+      stored.state === 'sent'
+        ? { order: { ...stored, nextCheckAt: Math.min(stored.expiresAt, this.#deps.clock.now() + maxPauseMs) }, steps: [] }
+        : null,
     )
   }
 
@@ -501,7 +504,7 @@ export class OrderService implements OrderServicePort {
 
   async sweep(signal?: AbortSignal): Promise<void> {
     const { store, clock } = this.#deps
-    const due = [...(await store.orders.listDue(clock.now(), maxPerSweep))]
+    const due = [...(await store.orders.listDue(clock.now(), maxPerSweep, maxPauseMs))]
     const errors: unknown[] = []
     const work = async (): Promise<void> => {
       for (let order = due.shift(); order !== undefined; order = due.shift())

@@ -201,7 +201,7 @@ export function testOrderContract(t: Test, openStore: (t: Test) => Promise<Store
       queries.filter((at) => at < 3_600_000).map((at) => at / 1_000),
       [20, 20, 80, 80, 380, 380, 1_280, 1_280],
     )
-    t.same(await store.orders.listDue(noon + 365 * day, 10).then((due) => due.map(({ id }) => id)), [unpaid.id])
+    t.same(await store.orders.listDue(noon + 365 * day, 10, day).then((due) => due.map(({ id }) => id)), [unpaid.id])
     const found = await world.orders.explain(unpaid.id)
     t.equal(found?.findings[0]?.code, 'expired')
   })

@@ -76,6 +76,26 @@ t.test('a payment that is on its way is not cancelled, however long it takes', a
   t.same(await verify(), [])
 })
 
+t.test('a clock that ran a year ahead postpones no question by a year', async (t) => {
+  const { subscribe, world, provider, time, passTime, orders, listPlans, verify } = await openOrderShop(t)
+  const { id, providerSubscription } = await subscribe('pro/month')
+  const transfer = await placeOrder(world, 'small', { provider: 'manual' })
+  const now = time.now
+  time.now += 365 * dayMs
+  await orders.check(id, 'sweep')
+  const ahead = await placeOrder(world, 'small', { provider: 'manual' })
+  time.now = now
+  await passTime(31 * dayMs)
+  provider.renew(providerSubscription ?? '', time.now)
+  await passTime(dayMs)
+  t.same(await listPlans(), ['pro active provider'])
+  t.match(await orders.list({ limit: 1, states: ['granted'] }), [{ event: 'renewal' }])
+  t.match(await orders.find(null, transfer.id), { state: 'expired' })
+  const { nextCheckAt } = (await orders.find(null, ahead.id)) ?? {}
+  t.ok((nextCheckAt ?? 0) <= time.now + 14 * dayMs, 'and is not due all the time')
+  t.same(await verify(), [])
+})
+
 t.test('what the operator confirms cannot be paid at its provider as well', async (t) => {
   const { world, orders, provider, find, listPlans, verify } = await openOrderShop(t)
   const { id, due } = await placeOrder(world, 'small')

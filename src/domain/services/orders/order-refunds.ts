@@ -34,7 +34,8 @@ export class OrderRefunds {
 
   async quote(order: Order): Promise<RefundQuote | undefined> {
     const { paid, item } = order
-    if (paid === null || (order.state !== 'granted' && order.state !== 'paid')) return undefined
+    // Of one that was refunded in part, the rest.
+    if (paid === null || (order.state !== 'granted' && order.state !== 'paid' && order.state !== 'refunded')) return undefined
     const left = paid.amount - order.refunded
     if (order.state === 'paid' || item.kind === 'plan') {
       const { ending, credited } = await this.#findPaidFor(order)
@@ -67,7 +68,7 @@ export class OrderRefunds {
     const unspent = quote.unspentCredits ?? 0
     // Rounded up, so that no credits remain for the money.
     const lockedCredits =
-      item.kind === 'pack' && order.state === 'granted'
+      item.kind === 'pack' && order.state !== 'paid'
         ? Math.min(unspent, refunded === quote.max.amount ? unspent : Math.ceil((refunded / paid.amount) * item.credits))
         : 0
     const now = clock.now()
@@ -249,9 +250,10 @@ function scale(amount: number, part: number, whole: number): number {
 /** As before the refund: what was granted is the member's again. The provider is asked soon whether the money went back in another way. */
 function fail(order: Order, refund: OrderRefund, reason: string, now: number, by: OrderActor): Transition | null {
   if (order.state !== 'refunding' || order.refund?.id !== refund.id) return null
-  const state = order.grantedAt === null ? 'paid' : 'granted'
+  const state = order.grantedAt === null ? 'paid' : order.closedAt === null ? 'granted' : 'refunded'
   return {
-    order: { ...order, state, refund: null, nextCheckAt: computeNextCheck({ checks: 0 }, now) },
+    // A part was refunded before: the refund is kept, by which what is left of a pack is known to be the member's.
+    order: { ...order, state, refund: state === 'refunded' ? refund : null, nextCheckAt: computeNextCheck({ checks: 0 }, now) },
     steps: [{ at: now, kind: 'refund_failed', by, facts: { refund: refund.id, reason } }],
   }
 }

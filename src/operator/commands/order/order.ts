@@ -136,8 +136,9 @@ export function refundOrder(
     if (answer.kind === 'refused') throw new CommandError(describeRefusal(order, answer.reason, quote?.max))
     const done = answer.order
     const refunded = formatMoney({ amount: done.refund?.amount ?? done.refunded, currency: (done.paid ?? done.due).currency })
+    const ended = quote?.endsPlan === true && done.state === 'refunded' ? ' The plan of the order has ended.' : ''
     const sentence = {
-      done: `${refunded} of order ${order.number} ${answer.kind === 'done' && answer.byHand ? 'are recorded as refunded: send the money to the member yourself' : 'were refunded'}.`,
+      done: `${refunded} of order ${order.number} ${answer.kind === 'done' && answer.byHand ? 'are recorded as refunded: send the money to the member yourself' : 'were refunded'}.${ended}`,
       started: `The refund of ${refunded} of order ${order.number} was started; the provider is asked until it is final.`,
       failed: `The refund of order ${order.number} failed; what was locked is the member's again. See: svc-gateway order show ${order.number}`,
     }[answer.kind]

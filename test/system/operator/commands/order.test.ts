@@ -60,6 +60,9 @@ t.test('confirms a transfer, which grants the plan and sends the receipt', async
   t.match(await run('order', 'confirm', number, '--received', '30EUR'), { code: 1, stderr: /is granted already/ })
   t.match(await show('order', 'show', number), { state: 'granted', steps: { length: 6 }, reference: number })
   t.match(await run('account', 'show', 'member1@example.org'), { stdout: /pro/ })
+  const part = await run('order', 'refund', number, '--reason', 'asked', '--amount', '10EUR')
+  t.match(part, { code: 0, stdout: /10\.00 EUR of order .* The plan of the order has ended\./ })
+  t.match(await run('order', 'refund', number, '--reason', 'the rest'), { code: 0, stdout: /20\.00 EUR of order/ })
   t.match(await show('ledger', 'verify'), { ok: true })
 })
 

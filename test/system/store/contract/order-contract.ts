@@ -360,7 +360,7 @@ export function testOrderContract(t: Test, openStore: (t: Test) => Promise<Store
     await store.ledger.settle(createSettleOrder(held, 150))
     t.match(await store.ledger.findPack(world.account.id, pack), { settled: 1_000, reserved: 0 })
     t.equal(provider.payments.get(order?.id ?? '')?.refunded, 600)
-    t.match(await world.orders.refund(order?.id ?? '', { reason: 'again' }), { reason: 'not_paid' })
+    t.match(await world.orders.refund(order?.id ?? '', { reason: 'again' }), { reason: 'nothing_left' })
   })
 
   test('a refund goes on after the process died at any point of it', async (t, scene) => {

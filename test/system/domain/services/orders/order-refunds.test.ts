@@ -169,3 +169,25 @@ t.test('the rest of money that grants nothing stays to be refunded or completed'
   }
   t.same(await verify(), [])
 })
+
+t.test('what a part of was refunded can be refunded to the end', async (t) => {
+  const { subscribe, buy, orders, provider, store, find, passTime, verify } = await openOrderShop(t)
+  const plan = await buy('pro/month')
+  t.match(await orders.refund(plan.id, { reason: 'asked', amount: 500 }), { kind: 'done', order: { state: 'refunded' } })
+  t.match(await orders.quoteRefund(plan.id), { max: eur(2_500) })
+  t.match(await orders.refund(plan.id, { reason: 'mistyped' }), { kind: 'done', order: { refunded: 3_000 } })
+  t.match(await orders.refund(plan.id, { reason: 'again' }), { reason: 'nothing_left' })
+
+  const pack = await subscribe('small')
+  const countTaken = async () => (await store.ledger.findPack(pack.account, pack.pack ?? ''))?.settled
+  t.match(await orders.refund(pack.id, { reason: 'asked', amount: 300 }), { kind: 'done', order: { refunded: 300 } })
+  provider.refundState = 'failed'
+  t.match(await orders.refund(pack.id, { reason: 'the rest', amount: 100 }), { kind: 'failed', order: { state: 'refunded' } })
+  await passTime(hourMs)
+  t.equal(await countTaken(), 300, 'what the provider did not refund stays the member’s')
+  t.match(await find(pack.id), { state: 'refunded', nextCheckAt: null })
+  provider.refundState = 'done'
+  t.match(await orders.refund(pack.id, { reason: 'the rest' }), { kind: 'done', order: { refunded: 1_000 } })
+  t.equal(await countTaken(), 1_000)
+  t.same(await verify(), [])
+})

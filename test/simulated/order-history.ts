@@ -11,6 +11,8 @@ import type { Store } from '../../src/domain/store.ts'
 import { createOrderWorld, createRequest, testClient } from '../support/payments/order-world.ts'
 import type { OrderWorld } from '../support/payments/order-world.ts'
 import { PaymentProviderStandIn } from '../support/payments/payment-provider-stand-in.ts'
+import { createRandom } from './random.ts'
+import type { Random } from './random.ts'
 
 type HistoryStore = Omit<Store, 'backup' | 'close' | 'dailyUsage'>
 
@@ -50,7 +52,7 @@ export async function runOrderHistory(options: OrderHistoryOptions): Promise<Ord
 
 class Run {
   readonly #options: OrderHistoryOptions
-  readonly #random: ReturnType<typeof createRandom>
+  readonly #random: Random
   readonly #provider = new PaymentProviderStandIn()
   readonly #time: { now: number }
   /** What happens when; the calls of one instant in the order in which they were added. */
@@ -300,22 +302,5 @@ class Run {
 
   #count(what: string): void {
     this.#counts[what] = (this.#counts[what] ?? 0) + 1
-  }
-}
-
-/** Numbers that follow from a seed (mulberry32). */
-function createRandom(seed: number) {
-  let state = seed >>> 0
-  const number = (): number => {
-    state = (state + 0x6d_2b_79_f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  return {
-    number,
-    below: (end: number): number => Math.floor(number() * end),
-    isOne: (share: number): boolean => number() < share,
-    choose: <T>(items: readonly T[]): T => items[Math.floor(number() * items.length)] as T,
   }
 }

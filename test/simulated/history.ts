@@ -59,6 +59,8 @@ class Recorder implements History {
   #gateway: SimulatedGateway | undefined
   /** Time in which the machine stood still, or the ledger did not work. */
   #disturbedMs = 0
+  /** Until when the ledger does not work, in active milliseconds. */
+  #ledgerDisturbedUntil = 0
 
   constructor(random: Random) {
     this.#random = random
@@ -125,7 +127,8 @@ class Recorder implements History {
       stream: random.isOne(0.8),
       paceMs: random.choose([0, 0, 0, 50, 2_000, Infinity]),
     })
-    const disturbedBefore = this.#disturbedMs
+    // A turn that begins while the ledger does not work waits for the rest of that time.
+    const disturbedBefore = this.#disturbedMs - Math.max(0, this.#ledgerDisturbedUntil - gateway.clock.activeMs())
     this.#record(`${turn.id} begins`)
     if (random.isOne(0.2)) this.#at(random.below(15_000), () => this.#disconnect(turn))
     const watch = gateway.clock.every(100, () => {
@@ -179,6 +182,7 @@ class Recorder implements History {
     const { writer } = this.#gateway as SimulatedGateway
     const ms = this.#random.choose([50, 700, 3_000, 20_000])
     this.#disturbedMs += ms
+    this.#ledgerDisturbedUntil = Math.max(this.#ledgerDisturbedUntil, (this.#gateway as SimulatedGateway).clock.activeMs() + ms)
     if (this.#random.isOne(0.5)) {
       this.#record(`the ledger refuses for ${ms} ms`)
       writer.isRefusing = true

@@ -8,13 +8,15 @@
 const minDelayMs = 300
 /** A delay counts for so many times its length after the client reads again: what the upstream gave up meanwhile is noticed only then. */
 const recoveryFactor = 4
-/** Longer delays count as this: the client is the slow side for at most 19 s after its last delay. */
+/** Longer delays count as this: the client is the slow side for at most 20 s after its last delay. */
 const maxDelayMs = 5_000
 
 export class ClientPace {
   #isBlocked = false
   /** How long the client has delayed the answer, less a part of the time in which it was reading. */
   #delayMs = 0
+  /** From `minDelayMs` on, until nothing is left of the delay. */
+  #isSlow = false
   /** When `#delayMs` was computed. */
   #updatedAt = 0
 
@@ -33,7 +35,7 @@ export class ClientPace {
   /** Whether the answer waits for the client, or did so long enough until shortly before. */
   isSlow(now: number): boolean {
     this.#update(now)
-    return this.#delayMs >= minDelayMs
+    return this.#isSlow
   }
 
   #update(now: number): void {
@@ -42,5 +44,7 @@ export class ClientPace {
     this.#delayMs = this.#isBlocked
       ? Math.min(maxDelayMs, this.#delayMs + elapsedMs)
       : Math.max(0, this.#delayMs - elapsedMs / recoveryFactor)
+    if (this.#delayMs >= minDelayMs) this.#isSlow = true
+    else if (this.#delayMs === 0) this.#isSlow = false
   }
 }

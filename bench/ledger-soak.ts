@@ -27,6 +27,7 @@ import type { TurnPlan } from './ledger-soak/turn-plan.ts'
 import { defaultMediaFigures } from '../test/support/media-figures.ts'
 import { runCommand, endServer, fillDisk, mountDisk, shrinkBuffers, startServer } from './ledger-soak/server.ts'
 import type { Server } from './ledger-soak/server.ts'
+import { ServerStalls } from './ledger-soak/server-stalls.ts'
 import { startUpstream } from './ledger-soak/upstream.ts'
 
 const { values } = parseArgs({
@@ -84,6 +85,7 @@ const installation = {
 const attempts: Attempt[] = []
 const granted: number[] = []
 const problems: string[] = []
+const stalls = new ServerStalls()
 const counters = {
   kills: 0,
   stops: 0,
@@ -122,7 +124,7 @@ async function runServerLife(number: number, keys: string[]): Promise<void> {
   )
   const fault = injectFaults(chance, lifeEnd.signal)
   const operator = runOperator(chance, lifeEnd.signal)
-  const watching = watchPendingSettlements(server, lifeEnd.signal)
+  const watching = [watchPendingSettlements(server, lifeEnd.signal), stalls.watch(server.url, lifeEnd.signal)]
   // About forty lives for any number of turns, or ten if turns are slow.
   const [deadline, maxTurnsOfLife] = [
     performance.now() + seconds * chance.integer(20, 100),
@@ -149,7 +151,7 @@ async function runServerLife(number: number, keys: string[]): Promise<void> {
     counters.stops++
     if (server.child.exitCode !== 0) problems.push(`a clean stop ended with ${server.child.exitCode}`)
   }
-  await Promise.all([...runningClients, fault, operator, watching])
+  await Promise.all([...runningClients, fault, operator, ...watching])
   await dispatcher.destroy()
   if (isKilled) verifyAfterKill()
 }
@@ -396,7 +398,7 @@ const {
   pending_settlements: pendingAtEnd,
 } = JSON.parse(verified.stdout) as { ok: boolean; holds_open: number; pending_settlements: number }
 const files = readdirSync(folder)
-const report = checkAccounting(folder, attempts, upstream.calls, granted)
+const report = checkAccounting(folder, attempts, upstream.calls, granted, stalls)
 if (values.keep !== undefined) cpSync(scratch, values.keep, { recursive: true })
 
 const { faults: found, samples, disconnects, dishonest, ...counts } = report
@@ -411,7 +413,7 @@ process.stdout.write(
       .map(([name, count]) => `${name.padEnd(20)}${String(count).padStart(9)}\n`)
       .join('') +
     `clients that left ${disconnects.turns} turns were charged ${disconnects.chargedCredits} credits; made for them by then: ${disconnects.producedCredits}\n` +
-    `dishonest members: ${dishonest.turns} turns, of which the upstream gave up ${dishonest.upstreamGaveUp} and ${dishonest.refunded} were refunded; ${dishonest.receivedEvents} events received\n` +
+    `dishonest members: ${dishonest.turns} turns, of which the upstream gave up ${dishonest.upstreamGaveUp} (${dishonest.serverStalled} while the server did not run) and ${dishonest.refunded} were refunded; ${dishonest.receivedEvents} events received\n` +
     `files at the end: ${files.join(' ')}\n`,
 )
 if (hasDisk) spawnSync('umount', ['-l', folder])

@@ -5,6 +5,8 @@
 import { join } from 'node:path'
 import { openForReading } from '../../src/store/sqlite/connection/connection.ts'
 import type { Connection } from '../../src/store/sqlite/connection/connection.ts'
+import type { DishonestReading } from './dishonest-reading.ts'
+import type { ServerStalls } from './server-stalls.ts'
 import type { Call, CallStep } from './upstream.ts'
 import { createStepScript } from './upstream.ts'
 import { pools } from './pools.ts'
@@ -66,6 +68,8 @@ export interface Report {
     readonly turns: number
     readonly receivedEvents: number
     readonly upstreamGaveUp: number
+    /** How often that was while the server did not run, so that nobody knows who was slow. */
+    readonly serverStalled: number
     readonly refunded: number
   }
   /** Tokens produced for clients before they left, and the tokens charged of them. */
@@ -93,10 +97,11 @@ export function checkAccounting(
   attempts: readonly Attempt[],
   calls: ReadonlyMap<string, readonly Call[]>,
   granted: readonly number[],
+  stalls: ServerStalls,
 ): Report {
   const db = openForReading(join(folder, 'gateway.db'), 10_000)
   try {
-    return new AccountingCheck(db, attempts, calls).report(granted)
+    return new AccountingCheck(db, attempts, calls, stalls).report(granted)
   } finally {
     db.close()
   }
@@ -106,6 +111,7 @@ class AccountingCheck {
   readonly #db: Connection
   readonly #attempts: readonly Attempt[]
   readonly #calls: ReadonlyMap<string, readonly Call[]>
+  readonly #stalls: ServerStalls
   readonly #rows = new Map<string, Row[]>()
   readonly #faults: Record<LedgerFault, number> = {
     lost: 0,
@@ -117,10 +123,11 @@ class AccountingCheck {
     'delivered, not charged': 0,
   }
   readonly #samples: string[] = []
-  readonly #dishonest = { turns: 0, receivedEvents: 0, upstreamGaveUp: 0, refunded: 0 }
+  readonly #dishonest = { turns: 0, receivedEvents: 0, upstreamGaveUp: 0, serverStalled: 0, refunded: 0 }
   readonly #disconnects = { turns: 0, producedCredits: 0, chargedCredits: 0 }
 
-  constructor(db: Connection, attempts: readonly Attempt[], calls: ReadonlyMap<string, readonly Call[]>) {
+  constructor(db: Connection, attempts: readonly Attempt[], calls: ReadonlyMap<string, readonly Call[]>, stalls: ServerStalls) {
+    this.#stalls = stalls
     this.#db = db
     this.#attempts = attempts
     this.#calls = calls
@@ -306,7 +313,9 @@ class AccountingCheck {
     const output = Math.max(0, receivedEvents - 1) * script.chunkTokens
     const input = receivedEvents <= 1 ? 0 : Math.min(Math.floor(promptTokens / 2), script.inputTokens)
     const least = receivedEvents <= 1 ? 0 : Math.min(reserved, computePrice(model, input, input, output))
-    if (credits < least && isMemberTheCause(plan, receivedEvents, call))
+    const isUnclear = call?.gaveUp === true && this.#hasServerStalled(call, plan.dishonest)
+    if (isUnclear) this.#dishonest.serverStalled++
+    if (credits < least && !isUnclear && isMemberTheCause(plan, receivedEvents, call))
       say('delivered, not charged', `${least} credits at least are right`)
     // A complete answer reports all its tokens, also where they are no multiple of an event's.
     const written =
@@ -314,6 +323,12 @@ class AccountingCheck {
     const most = computePrice(model, Math.max(promptTokens * 2, script.inputTokens), 0, written)
     if (credits > most) say('overcharged', `${most} credits at most are right`)
     if (state === 'settled' && each.outcome === 'refunded') say('overcharged', 'told refunded and charged')
+  }
+
+  /** Whether the server did not run for a good part of the time after which the upstream gave up. */
+  #hasServerStalled({ endedAt }: Call, dishonest: DishonestReading | null): boolean {
+    const patienceMs = dishonest?.upstreamPatienceMs ?? 0
+    return this.#stalls.sum(endedAt - patienceMs, endedAt) >= patienceMs / 3
   }
 
   /** Grants, and charges against them, according to the turns. */

@@ -4,31 +4,39 @@
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { CallIds } from '../shared/call-ids.ts'
+import type { ChatAnswerContext } from './chat-encoder.ts'
+import { ChoiceEnds, toIndex } from './choice-ends.ts'
 import { hasParts, joinContentParts } from './content-parts.ts'
 import { decideFinish, parseFinishReason } from './finish-reason.ts'
+import { toMissingContent } from './stream-aggregator.ts'
 import { repairWholeCalls, ToolCallRepair } from './tool-call-repair.ts'
 
 type Fields = Record<string, unknown>
 
 export class AnswerRepair {
-  readonly #requestId: string
+  readonly #context: RepairContext
   /** Created at the first call, which most answers have none of. */
   #ids: CallIds | undefined
   /** By the index of the choice. */
   #calls: Map<number, ToolCallRepair> | undefined
   /** The choices whose first piece has passed. */
   readonly #begun = new Set<number>()
+  readonly #ends = new ChoiceEnds((chunk) => this.#finishCalls(chunk))
+  /** Of the stream's first chunk. */
+  #head: Head | undefined
 
-  /** @param requestId ids of calls that the upstream gave none are derived from it */
-  constructor(requestId: string) {
-    this.#requestId = requestId
+  constructor(context: RepairContext) {
+    this.#context = context
   }
 
-  /** A chunk of a stream, which has a list of choices. @throws AnswerTooLargeError */
-  repairChunk(chunk: Fields): Fields {
-    // Azure leaves it empty in the verdict on the prompt.
-    const named = chunk['object'] === chunkObject ? chunk : { ...chunk, object: chunkObject }
-    return this.#repairChoices(named, (choice) => {
+  /** Whether finish reasons prove nothing, because a choice went on after one. */
+  get hasUncertainEnds(): boolean {
+    return this.#ends.areUncertain
+  }
+
+  /** The chunks to pass on for one chunk of a stream, which has a list of choices. @throws AnswerTooLargeError */
+  repairChunk(chunk: Fields): readonly Fields[] {
+    const repaired = this.#repairChoices(this.#completeChunk(chunk), (choice) => {
       if (isRecord(choice['delta'])) return this.#repairDelta(this.#repairRole(choice))
       const { message, ...rest } = choice
       // In place of pieces it is one; after the pieces, MiniMax sends the whole message once more.
@@ -36,19 +44,53 @@ export class AnswerRepair {
         return this.#repairDelta(this.#repairRole({ ...rest, delta: message }))
       return this.#repairDelta({ ...rest, delta: {} })
     })
+    return this.#ends.hold(repaired)
+  }
+
+  /** The chunks that finish choices, at the end of the stream. @param isCut the stream was ended before the upstream's end */
+  endChoices({ isCut }: { readonly isCut: boolean }): readonly Fields[] {
+    return this.#ends.release({ isCut })
+  }
+
+  /** A chunk that finishes choices for which the upstream has sent no finish reason. */
+  createEnd(reasons: readonly (readonly [index: number, reason: string])[]): Fields {
+    const choices = reasons.map(([index, reason]) => ({ index, delta: {}, logprobs: null, finish_reason: reason }))
+    return { ...this.#head, choices }
   }
 
   /** A whole completion. @throws AnswerTooLargeError */
   repairCompletion(completion: Fields): Fields {
-    return this.#repairChoices(completion, (choice) => this.#repairMessage(choice))
+    const { choices } = completion
+    const isSound = hasHead(completion) && completion['object'] === completionObject
+    const named = isSound ? completion : { ...completion, ...this.#toHead(completion), object: completionObject }
+    const isNumbered = !Array.isArray(choices) || choices.every((choice) => !isRecord(choice) || choice['index'] !== undefined)
+    return this.#repairChoices(named, (choice, index) => this.#repairMessage(isNumbered ? choice : { index, ...choice }))
   }
 
-  #repairChoices(answer: Fields, repair: (choice: Fields) => Fields): Fields {
+  /** Azure leaves `object` empty in the verdict on the prompt; other servers leave out what clients require. */
+  #completeChunk(chunk: Fields): Fields {
+    const isSound = hasHead(chunk) && chunk['object'] === chunkObject
+    const named = isSound ? chunk : { ...chunk, ...this.#toHead(chunk), object: chunkObject }
+    if (!this.#head?.id) this.#head = { ...this.#toHead(named), object: chunkObject }
+    return named
+  }
+
+  /** What is missing is that of the stream's first chunk. */
+  #toHead({ id, created, model }: Fields): Head {
+    const { requestId, startedAt } = this.#context
+    return {
+      id: typeof id === 'string' ? id : (this.#head?.id ?? `chatcmpl-${requestId}`),
+      created: typeof created === 'number' ? created : (this.#head?.created ?? Math.floor(startedAt / 1000)),
+      model: model ?? '',
+    }
+  }
+
+  #repairChoices(answer: Fields, repair: (choice: Fields, at: number) => Fields): Fields {
     const { choices } = answer
     if (!Array.isArray(choices)) return answer
     let repaired: unknown[] | null = null
     for (const [at, choice] of (choices as unknown[]).entries()) {
-      const sound = isRecord(choice) ? repair(choice) : choice
+      const sound = isRecord(choice) ? repair(choice, at) : choice
       if (sound !== choice) (repaired ??= [...(choices as unknown[])])[at] = sound
     }
     return repaired === null ? answer : { ...answer, choices: repaired }
@@ -67,26 +109,32 @@ export class AnswerRepair {
 
   #repairDelta(choice: Fields): Fields {
     const delta = choice['delta'] as Fields
-    const { tool_calls: pieces, function_call: legacyCall } = delta
-    const sent = choice['finish_reason']
+    const { tool_calls: pieces } = delta
+    const { finish_reason: sent } = choice
     const hasPieces = pieces !== undefined && pieces !== null
     const isList = hasParts(delta)
-    const isPlain = !hasPieces && !isList
-    if (isPlain && (sent === null || sent === undefined || sent === '')) return choice
-    const calls = hasPieces ? this.#getCalls(choice) : this.#calls?.get(toIndex(choice))
     const reason = parseFinishReason(sent)
-    const repaired = hasPieces && calls !== undefined ? calls.repair(pieces) : []
-    if (repaired === pieces && reason === null && !isList) return choice
-    const list = [
-      ...repaired,
-      ...(reason === null || calls === undefined
-        ? []
-        : calls.finish({ isCut: reason === 'length' || reason === 'content_filter' })),
-    ]
+    const named = reason === null || reason === sent ? choice : { ...choice, finish_reason: reason }
+    if (!hasPieces && !isList) return named
+    const repaired = hasPieces ? this.#getCalls(choice).repair(pieces) : []
+    if (repaired === pieces && !isList) return named
     const { tool_calls: _, ...rest } = joinContentParts(delta)
-    const finish = reason === null ? sent : decideFinish(reason, calls?.hasCalls === true && !isRecord(legacyCall))
-    if (isPlain && list.length === 0 && finish === sent) return choice
-    return { ...choice, delta: list.length === 0 ? rest : { ...rest, tool_calls: list }, finish_reason: finish }
+    return { ...named, delta: repaired.length === 0 ? rest : { ...rest, tool_calls: repaired } }
+  }
+
+  /** Completes the calls of the choice that a chunk finishes. */
+  #finishCalls(chunk: Fields): Fields {
+    return this.#repairChoices(chunk, (choice) => {
+      const delta = choice['delta'] as Fields
+      const calls = this.#calls?.get(toIndex(choice))
+      if (calls === undefined) return choice
+      const { tool_calls: pieces = [], function_call: legacyCall } = delta
+      const reason = choice['finish_reason'] as string
+      const added = calls.finish({ isCut: reason === 'length' || reason === 'content_filter' })
+      const finish = decideFinish(reason, calls.hasCalls && !isRecord(legacyCall))
+      const list = added.length === 0 ? delta : { ...delta, tool_calls: [...(pieces as readonly unknown[]), ...added] }
+      return list === delta && finish === reason ? choice : { ...choice, delta: list, finish_reason: finish }
+    })
   }
 
   #repairMessage(choice: Fields): Fields {
@@ -96,7 +144,9 @@ export class AnswerRepair {
     const hasCalls = Array.isArray(sentCalls) ? sentCalls.length > 0 : isRecord(sentCalls)
     const reason = parseFinishReason(sent)
     const finish = reason === null ? sent : decideFinish(reason, hasCalls)
-    const joined = joinContentParts(message['role'] === 'assistant' ? message : { ...message, role: 'assistant' })
+    const { role, content = toMissingContent(message) } = message
+    const isSound = role === 'assistant' && content === message['content']
+    const joined = joinContentParts(isSound ? message : { ...message, role: 'assistant', content })
     const repaired = hasCalls ? { ...joined, tool_calls: repairWholeCalls(sentCalls, this.#getIds()) } : joined
     return repaired === message && finish === sent ? choice : { ...choice, message: repaired, finish_reason: finish }
   }
@@ -110,12 +160,23 @@ export class AnswerRepair {
   }
 
   #getIds(): CallIds {
-    return (this.#ids ??= new CallIds(this.#requestId))
+    return (this.#ids ??= new CallIds(this.#context.requestId))
   }
 }
 
-const chunkObject = 'chat.completion.chunk'
+export type RepairContext = Pick<ChatAnswerContext, 'requestId' | 'startedAt'>
 
-function toIndex({ index }: Fields): number {
-  return typeof index === 'number' ? index : 0
+/** Fields that clients require of each chunk. */
+interface Head {
+  readonly id: string
+  readonly created: number
+  readonly model: unknown
+  readonly object?: string
+}
+
+const chunkObject = 'chat.completion.chunk'
+const completionObject = 'chat.completion'
+
+function hasHead({ id, created, model }: Fields): boolean {
+  return typeof id === 'string' && typeof created === 'number' && model !== undefined && model !== null
 }

@@ -6,7 +6,6 @@ import type { AnswerEncoder, JsonObject } from '../../exchange/api-format/api-fo
 import type { AnswerEvent, AnswerUsage } from '../../conversation/answer-event.ts'
 import { ChatEncoder } from './chat-encoder.ts'
 import type { ChatAnswerContext } from './chat-encoder.ts'
-import { isRecord } from '../../exchange/request/chat-request.ts'
 import { doneEvent } from '../../exchange/response-headers.ts'
 import { PictureJoiner } from './picture-parts.ts'
 import { readAnswerEvents } from './read-events.ts'
@@ -32,8 +31,6 @@ export class ClientEvents implements AnswerSink {
   readonly #options: ClientEventsOptions
   readonly #citations = new StreamedCitations()
   readonly #pictures = new PictureJoiner()
-  /** Indexes of the choices whose finish reason was sent. */
-  readonly #endedChoices = new Set<unknown>()
   #chatEncoder: ChatEncoder | undefined
   /** Fields that the usage chunk copies. */
   #head: Record<string, unknown> | null = null
@@ -51,9 +48,7 @@ export class ClientEvents implements AnswerSink {
 
   /** Takes a chunk with a list of choices. Returns an empty string if the client gets nothing. */
   consume(chunk: Record<string, unknown>): string {
-    const sent = chunk['choices'] as unknown[]
-    const choices = this.#withoutStrayChoices(sent, isRecord(chunk['usage']))
-    const passed = this.#filter(this.#clampCitations(choices === sent ? chunk : { ...chunk, choices }, choices))
+    const passed = this.#filter(this.#clampCitations(chunk, chunk['choices'] as unknown[]))
     return passed === null ? '' : this.#write(passed)
   }
 
@@ -126,22 +121,6 @@ export class ClientEvents implements AnswerSink {
     return `data: ${json}\n\n`
   }
 
-  /** LiteLLM puts an empty choice beside the usage, and other servers end with empty deltas: nothing may follow a choice's end. */
-  #withoutStrayChoices(choices: unknown[], hasUsage: boolean): unknown[] {
-    if (choices.length === 0) return choices
-    const kept = choices.filter((choice) => {
-      if (!isRecord(choice)) return true
-      const { index, finish_reason: reason } = choice
-      if (typeof reason === 'string' && reason !== '') {
-        if (this.#endedChoices.has(index) && isEmptyDelta(choice['delta'], hasUsage)) return false
-        this.#endedChoices.add(index)
-        return true
-      }
-      return !(isEmptyDelta(choice['delta'], hasUsage) && (hasUsage || this.#endedChoices.has(index)))
-    })
-    return kept.length === choices.length ? choices : kept
-  }
-
   #clampCitations(chunk: Record<string, unknown>, choices: unknown[]): Record<string, unknown> {
     let checked: unknown[] | null = null
     for (const [at, choice] of choices.entries()) {
@@ -158,14 +137,4 @@ export class ClientEvents implements AnswerSink {
     if (!needsNoFilter(chunk, allowlist)) return filterResponse(chunk, allowlist)
     return chunk['model'] === undefined ? chunk : { ...chunk, model: allowlist.productId }
   }
-}
-
-/** A delta without output. Beside a usage report that comes with every chunk, the first delta still has the role to announce. */
-function isEmptyDelta(delta: unknown, hasUsage: boolean): boolean {
-  if (!isRecord(delta)) return delta === undefined || delta === null
-  for (const name in delta) {
-    const isRole = name === 'role' && !hasUsage
-    if (!isRole && delta[name] !== null && delta[name] !== '') return false
-  }
-  return true
 }

@@ -110,16 +110,19 @@ const chunkOnlyFields = new Set(['obfuscation', 'usage', 'object', '__proto__'])
 
 function toMessage(message: Fields): Fields {
   const { role, content, refusal, tool_calls: calls, ...rest } = message
-  // A message without any output has an empty text: clients call string methods on it.
-  const hasOtherOutput = Boolean(refusal) || Array.isArray(calls) || isRecord(rest['function_call']) || isRecord(rest['audio'])
   return {
     role: role ?? 'assistant',
-    content: content ?? (hasOtherOutput ? null : ''),
+    content: content ?? toMissingContent(message),
     refusal: refusal ?? null,
     ...rest,
     // Tool calls are numbered in a stream only.
     ...(Array.isArray(calls) ? { tool_calls: calls.map(omitIndex) } : {}),
   }
+}
+
+/** A message without any output has an empty text: clients call string methods on it. */
+export function toMissingContent({ refusal, tool_calls: calls, function_call: legacyCall, audio }: Fields): null | '' {
+  return Boolean(refusal) || Array.isArray(calls) || isRecord(legacyCall) || isRecord(audio) ? null : ''
 }
 
 function omitIndex(call: unknown): unknown {

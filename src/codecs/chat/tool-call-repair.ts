@@ -90,7 +90,7 @@ export class ToolCallRepair {
     const { index, id, type: _, function: __, custom: ___, name: ____, arguments: _____, ...own } = piece
     const sentId = toId(id)
     const read = readCallPiece(piece)
-    const call = this.#find(index, sentId, read.name) ?? this.#create(index, sentId, read)
+    const call = this.#find(index, sentId, read) ?? this.#create(index, sentId, read)
     if (call.name === '') call.name = read.name
     if (read.text !== '') {
       call.hasText = true
@@ -113,11 +113,11 @@ export class ToolCallRepair {
   }
 
   /** The call that a piece continues. */
-  #find(index: unknown, id: string, name: string): KnownCall | undefined {
+  #find(index: unknown, id: string, read: CallPiece): KnownCall | undefined {
     const known = id === '' ? undefined : this.#byId.get(id)
     const hasIndex = typeof index === 'number'
     const call = hasIndex ? this.#byIndex.get(index) : (known ?? this.#calls.at(-1))
-    if (call === undefined || continues(call, id, name, known)) return call
+    if (call === undefined || continues(call, { id, read, known, hasIndex })) return call
     return hasIndex ? known : undefined
   }
 
@@ -155,13 +155,25 @@ export function repairWholeCalls(sent: unknown, ids: CallIds): readonly Fields[]
     })
 }
 
+interface PieceFacts {
+  readonly id: string
+  readonly read: CallPiece
+  /** The call of this id. */
+  readonly known: KnownCall | undefined
+  /** Whether `call` has the index of the piece. */
+  readonly hasIndex: boolean
+}
+
 /**
- * A different id begins a new call where it comes with a name, and is made anew for each piece where it does not. Without ids, a name after
- * complete arguments begins a call.
+ * A different id begins a new call where it comes with a name, and is made anew for each piece where it does not; with the same name and
+ * index, arguments that are not complete go on. Without ids, a name after complete arguments begins a call.
  */
-function continues(call: KnownCall, id: string, name: string, known: KnownCall | undefined): boolean {
-  const isOther = id !== '' && call.sentId !== '' && id !== call.sentId
-  if (isOther) return name === '' && call.name !== '' && known === undefined
+function continues(call: KnownCall, { id, read: { name, text }, known, hasIndex }: PieceFacts): boolean {
+  if (id !== '' && call.sentId !== '' && id !== call.sentId) {
+    if (known !== undefined || call.name === '') return false
+    const beginsObject = call.hasText && text.startsWith('{')
+    return name === '' || (hasIndex && name === call.name && !beginsObject && !hasEnded(call))
+  }
   if (name === '' || call.name === '' || (id !== '' && id === call.sentId)) return true
   return call.name === name && !hasEnded(call)
 }

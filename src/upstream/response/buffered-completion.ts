@@ -8,7 +8,6 @@ import { clampCompletionCitations } from '../../codecs/chat/clamp-citations.ts'
 import { ClientEvents } from '../../codecs/chat/client-events.ts'
 import { needsNoFilter, filterResponse } from '../../codecs/chat/response-filter.ts'
 import type { FieldAllowlist } from '../../codecs/chat/response-filter.ts'
-import { inBandFailure } from './validate-completion.ts'
 import { reconcileUsage, OutputCounter, toPublicUsage, parseUsage } from './usage.ts'
 import type { UsageBounds } from './usage.ts'
 import type { WholeAnswer } from './whole-answer.ts'
@@ -42,19 +41,14 @@ export function toCompletionResult(completion: BufferedCompletion, { encoder }: 
 }
 
 /**
- * The same for a client that requested a stream: one chunk per choice.
- * @param options.isWrongType the request asked for a stream and got a document: an error inside the document takes precedence over that
+ * The same for a client that requested a stream: one chunk per choice. The upstream cannot stream, or has ignored that a stream was requested.
  * @throws UpstreamFailure when the 200 is no success
  */
 export function toSingleChunkResult(
   completion: BufferedCompletion,
-  options: Pick<CallContext, 'onEvent' | 'encoder' | 'describeCharge'> & {
-    readonly includeUsage: boolean
-    readonly isWrongType?: boolean
-  },
+  options: Pick<CallContext, 'onEvent' | 'encoder' | 'describeCharge'> & { readonly includeUsage: boolean },
 ): CallResult {
   const { usage, report } = meterAnswer(completion)
-  if (options.isWrongType === true) throw inBandFailure('not_sse', completion.upstreamHost)
   const { allowlist, context } = completion
   const events = new ClientEvents({ ...options, allowlist, context })
   return {

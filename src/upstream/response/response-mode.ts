@@ -1,5 +1,5 @@
 /** How a 200 is processed: as the member's own chat, or as a document for a product that processes it further. */
-import type { CallResult, UpstreamRequestMode, Route } from '../../exchange/exchange.ts'
+import type { CallResult, Route } from '../../exchange/exchange.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
 import { toSingleChunkResult, toCompletionResult } from './buffered-completion.ts'
 import type { BufferedCompletion } from './buffered-completion.ts'
@@ -8,7 +8,7 @@ export interface ResponseMode<Result> {
   /** A whole answer, as received or aggregated from a stream. @throws UpstreamFailure when it is no success */
   fromDocument(
     completion: BufferedCompletion,
-    details: { readonly route: Route; readonly requestMode: UpstreamRequestMode; readonly callContext: CallContext },
+    details: { readonly route: Route; readonly callContext: CallContext },
   ): Result
   /** A document too long to be parsed in this thread, as it was received; without it every document is parsed. */
   readonly fromLongDocument?: (chunks: readonly Uint8Array[], upstreamHost: string) => Result
@@ -18,7 +18,7 @@ export interface ResponseMode<Result> {
 
 /** The member's own chat: a stream is forwarded directly. */
 export const chatMode: ResponseMode<CallResult> = {
-  fromDocument(completion, { route, requestMode, callContext }) {
+  fromDocument(completion, { route, callContext }) {
     if (!route.stream) return toCompletionResult(completion, callContext)
     const { onEvent, encoder } = callContext
     return toSingleChunkResult(completion, {
@@ -26,7 +26,6 @@ export const chatMode: ResponseMode<CallResult> = {
       encoder,
       describeCharge: (usage) => callContext.describeCharge?.(usage),
       includeUsage: route.includeUsage,
-      isWrongType: requestMode.stream,
     })
   },
   fromStream: (result) => result,

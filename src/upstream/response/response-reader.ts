@@ -109,7 +109,7 @@ class StreamResponseReader<Result> implements ResponseReader<Result> {
       bounds,
       decoder: createDecoder(options),
       upstreamHost: upstream.host,
-      requestId: options.x.id,
+      context: toChatContext(options),
       sink: this.#output.sink,
       // Documents may hold images.
       ...(fromStream === null ? { maxEventLength: options.config.limits.answerBytes } : {}),
@@ -295,7 +295,7 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
   #readCompletion(sent: Record<string, unknown>, { isChat }: { readonly isChat: boolean }): WholeAnswer {
     if (!isChat) return new CompletionAnswer(sent)
     if (hasTooManyParts(sent)) throw inBandFailure('too_large', this.#options.upstream.host)
-    return new CompletionAnswer(new AnswerRepair(this.#options.x.id).repairCompletion(sent))
+    return new CompletionAnswer(new AnswerRepair(toChatContext(this.#options)).repairCompletion(sent))
   }
 
   #decode(decoder: AnswerDecoder, sent: Record<string, unknown>): WholeAnswer {
@@ -331,7 +331,7 @@ function toResult<Result>(
   options: ResponseReaderOptions<Result>,
   streamUsage?: BufferedCompletion['streamUsage'],
 ): Result {
-  const { route, requestMode, upstream, callContext, responseMode } = options
+  const { route, upstream, callContext, responseMode } = options
   const completion: BufferedCompletion = {
     answer,
     context: toChatContext(options),
@@ -340,9 +340,7 @@ function toResult<Result>(
     upstreamHost: upstream.host,
     ...(streamUsage === undefined ? {} : { streamUsage }),
   }
-  // An upstream that cannot stream may answer a request for a stream with a document.
-  const expected = upstream.config.streams === false ? { ...requestMode, stream: false } : requestMode
-  return responseMode.fromDocument(completion, { route, requestMode: expected, callContext })
+  return responseMode.fromDocument(completion, { route, callContext })
 }
 
 function toAllowlist({

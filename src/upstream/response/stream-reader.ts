@@ -18,9 +18,11 @@ import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import type { AnswerSink } from '../../codecs/answer-sink.ts'
 import type { AnswerDecoder, DecodedEvent } from '../../codecs/answer-decoder.ts'
 import { AnswerRepair } from '../../codecs/chat/answer-repair.ts'
+import type { RepairContext } from '../../codecs/chat/answer-repair.ts'
+import { isEmptyMessage } from '../../codecs/chat/choice-ends.ts'
 import { AnswerTooLargeError, checkEventValues, maxChoices, TooManyCallsError } from '../../codecs/answer-bounds.ts'
 import type { ServerEvent } from './sse.ts'
-import { checkFinish, hasFinished, inBandFailure, isEmptyMessage, parseObject } from './validate-completion.ts'
+import { checkFinish, hasFinished, inBandFailure, parseObject } from './validate-completion.ts'
 import { reconcileUsage, isBetter, OutputCounter, findUsageReport, parseUsage, toMaxOutput } from './usage.ts'
 import type { UsageBounds } from './usage.ts'
 import { parseJson } from '../../system/parse-json.ts'
@@ -29,8 +31,8 @@ interface StreamReaderOptions {
   readonly bounds: UsageBounds
   readonly upstreamHost: string | null
   readonly sink: AnswerSink
-  /** Ids of calls that the upstream gave none are derived from it. */
-  readonly requestId?: string
+  /** Ids that the upstream gave none are derived from it. */
+  readonly context?: RepairContext
   /** Characters of one event at most; by default what a chat may have. */
   readonly maxEventLength?: number
   /** Set if the upstream does not send chat completions. */
@@ -68,7 +70,7 @@ export class StreamReader {
   constructor(options: StreamReaderOptions) {
     this.#options = options
     this.#splitter = new EventSplitter(options.maxEventLength)
-    this.#repair = new AnswerRepair(options.requestId ?? '')
+    this.#repair = new AnswerRepair(options.context ?? { requestId: '', startedAt: 0 })
     this.#held = options.isEmptyFailure === undefined ? null : []
     this.#maxBytes = toMaxOutput(options.bounds.outputCap) * minBytesPerToken
   }
@@ -85,9 +87,9 @@ export class StreamReader {
     return this.#done
   }
 
-  /** Every choice seen has finished. */
+  /** Every choice seen has finished, and no upstream that names a finish reason with each piece may go on. */
   get allChoicesFinished(): boolean {
-    return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
+    return this.#finished.size > 0 && !this.#repair.hasUncertainEnds && [...this.#finished.values()].every(Boolean)
   }
 
   /** Number of events with data. */
@@ -129,15 +131,15 @@ export class StreamReader {
 
   /** Ends the input and returns the remaining frames. @throws UpstreamFailure if the response is incomplete */
   end(): string {
-    const rest = this.#done ? null : this.#splitter.end()
+    if (this.#done) return ''
+    const rest = this.#splitter.end()
     const frames = rest === null ? '' : this.#processRest(rest)
-    this.#finish()
-    return frames + this.#releaseHeld()
+    return this.#done ? frames : frames + this.#endStream()
   }
 
   /** Ends the stream here, as at a limit of tokens; returns the frames that end it, after those of a chunk that then failed. */
   cutOff(): string {
-    const frames = this.#framesOfChunk + this.#releaseHeld() + this.#endOpenChoices(() => 'length')
+    const frames = this.#framesOfChunk + this.#releaseHeld() + this.#endOpenChoices(() => 'length', { isCut: true })
     this.#isInterrupted = true
     this.#done = true
     return frames
@@ -238,8 +240,13 @@ export class StreamReader {
 
   #processEnd(): string {
     const frames = this.#report === null ? '' : this.#releaseHeld() + this.#finishOpenChoices()
+    return frames + this.#endStream()
+  }
+
+  #endStream(): string {
+    const ends = this.#passChunks(this.#repair.endChoices({ isCut: false }))
     this.#finish()
-    return frames + this.#releaseHeld()
+    return ends + this.#releaseHeld()
   }
 
   /** A chunk of a chat completion. */
@@ -251,13 +258,21 @@ export class StreamReader {
     this.#recordUsage(report)
     // A ping, a note or an error under an unknown name: not part of the response, and not for the client.
     if (!Array.isArray(choices)) return ''
-    const chunk = this.#repair.repairChunk(sent)
-    this.#lastChunk = chunk
+    this.#lastChunk = sent
+    const frames = this.#passChunks(this.#repair.repairChunk(sent))
     const { sink } = this.#options
-    const isHeld = this.#held !== null && choices.every(isWithoutOutput)
-    const frames = isHeld ? this.#pass(false, () => sink.consume(chunk)) : this.#releaseHeld() + sink.consume(chunk)
     if (report !== null) this.#template.forget()
-    else if (this.#held === null) this.#template.learn(sent, text, sink, (probe) => this.#repair.repairChunk(probe))
+    else if (this.#held === null) this.#template.learn(sent, text, sink, (probe) => this.#repair.repairChunk(probe)[0] ?? probe)
+    return frames
+  }
+
+  #passChunks(chunks: readonly Record<string, unknown>[]): string {
+    const { sink } = this.#options
+    let frames = ''
+    for (const chunk of chunks) {
+      const isHeld = this.#held !== null && (chunk['choices'] as readonly unknown[]).every(isWithoutOutput)
+      frames += isHeld ? this.#pass(false, () => sink.consume(chunk)) : this.#releaseHeld() + sink.consume(chunk)
+    }
     return frames
   }
 
@@ -278,27 +293,25 @@ export class StreamReader {
 
   /** Some upstreams stream several choices and finish only the first. If all else is complete, the others have ended with it. */
   #finishOpenChoices(): string {
-    return this.allChoicesFinished || ![...this.#finished.values()].includes(true)
-      ? ''
-      : this.#endOpenChoices((index) => (this.#output.hasCalls(index) ? 'tool_calls' : 'stop'))
+    const hasEnd = [...this.#finished.values()].includes(true)
+    return hasEnd ? this.#endOpenChoices((index) => (this.#output.hasCalls(index) ? 'tool_calls' : 'stop'), { isCut: false }) : ''
   }
 
   #cutOffIfOverCap(): string {
     if (this.#output.provenTokens <= toMaxOutput(this.#options.bounds.outputCap)) return ''
-    const frames = this.#endOpenChoices(() => 'length')
+    const frames = this.#endOpenChoices(() => 'length', { isCut: true })
     this.#cutOff = true
     this.#done = true
     return frames
   }
 
-  #endOpenChoices(getReason: (index: number) => string): string {
-    const open = [...this.#finished].filter(([, finished]) => !finished)
+  #endOpenChoices(getReason: (index: number) => string, { isCut }: { readonly isCut: boolean }): string {
+    const open = [...this.#finished].filter(([, finished]) => !finished).map(([index]) => [index, getReason(index)] as const)
     for (const [index] of open) this.#finished.set(index, true)
     const { sink, decoder = null } = this.#options
-    if (decoder !== null) return sink.push(open.map(([index]) => ({ kind: 'finish', reason: getReason(index) })))
-    const { id, object, created, model } = this.#lastChunk
-    const choices = open.map(([index]) => ({ index, delta: {}, logprobs: null, finish_reason: getReason(index) }))
-    return sink.consume({ id, object, created, model, choices })
+    if (decoder !== null) return open.length === 0 ? '' : sink.push(open.map(([, reason]) => ({ kind: 'finish', reason })))
+    const ends = this.#repair.endChoices({ isCut })
+    return this.#passChunks(open.length === 0 ? ends : [...ends, this.#repair.createEnd(open)])
   }
 
   #finish(): void {

@@ -64,11 +64,3 @@ export function checkFinish(reason: string | null, upstreamHost: string | null):
   if (reason === failedFinish) throw inBandFailure('bad_finish', upstreamHost)
   if (reason === unusableFinish) throw inBandFailure('unusable_output', upstreamHost)
 }
-
-/** Whether a message or delta has nothing but a role. */
-export function isEmptyMessage(message: unknown): boolean {
-  if (!isRecord(message)) return message === undefined || message === null
-  return Object.entries(message).every(
-    ([name, value]) => name === 'role' || value === null || value === '' || (Array.isArray(value) && value.length === 0),
-  )
-}

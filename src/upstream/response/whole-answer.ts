@@ -4,13 +4,14 @@ import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'
 import { isOutput } from '../../conversation/answer-event.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
+import { isEmptyMessage } from '../../codecs/chat/choice-ends.ts'
 import { readAnswerEvents } from '../../codecs/chat/read-events.ts'
 import { clampCompletionCitations } from '../../codecs/chat/clamp-citations.ts'
 import { StreamAggregator } from '../../codecs/chat/stream-aggregator.ts'
 import type { AnswerSink } from '../../codecs/answer-sink.ts'
 import { findUsageReport } from './usage.ts'
 import type { OutputCounter } from './usage.ts'
-import { checkFinish, inBandFailure, isEmptyMessage, validateChoices } from './validate-completion.ts'
+import { checkFinish, inBandFailure, validateChoices } from './validate-completion.ts'
 
 export interface WholeAnswer {
   readonly report: Record<string, unknown> | null

@@ -31,7 +31,7 @@ function createBounds({ inputTokens }: VendorAnswer['usage']) {
 }
 
 function readStream(stream: readonly object[], usage: VendorAnswer['usage'], sink: AnswerSink): StreamReader {
-  const reader = new StreamReader({ bounds: createBounds(usage), upstreamHost, requestId, sink })
+  const reader = new StreamReader({ bounds: createBounds(usage), upstreamHost, context, sink })
   for (const event of stream) reader.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
   reader.push(Buffer.from('data: [DONE]\n\n'))
   return reader
@@ -69,7 +69,7 @@ export function readAggregated(stream: readonly object[], usage: VendorAnswer['u
 /** A whole answer of the vendor. */
 export function readWhole(whole: object, usage: VendorAnswer['usage']): ReadAnswer {
   const completion = parseDocument(JSON.stringify(whole), upstreamHost)
-  return finishWhole(new AnswerRepair(requestId).repairCompletion(completion), usage)
+  return finishWhole(new AnswerRepair(context).repairCompletion(completion), usage)
 }
 
 function finishWhole(

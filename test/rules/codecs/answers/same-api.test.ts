@@ -11,6 +11,7 @@ import type { JsonObject } from '../../../../src/exchange/api-format/api-format.
 import { toCompletionResult } from '../../../../src/upstream/response/buffered-completion.ts'
 import { StreamReader } from '../../../../src/upstream/response/stream-reader.ts'
 import { CompletionAnswer } from '../../../../src/upstream/response/whole-answer.ts'
+import { repairContext } from '../../../support/formats/repair-stream.ts'
 import { chatContext, decoders, encoders, parseStream, readStream } from './write-answer.ts'
 import type { TranslatedApi } from './write-answer.ts'
 
@@ -423,7 +424,7 @@ t.test('a member of chat completions receives the answer', async (t) => {
         { ...head, choices: [], usage },
       ]
       const sink = new ClientEvents({ allowlist, context: chatContext, includeUsage: true, onEvent: null })
-      const reader = new StreamReader({ bounds, upstreamHost, requestId: 'mbr_1', sink })
+      const reader = new StreamReader({ bounds, upstreamHost, context: repairContext, sink })
       const frames = chunks.map((chunk) => reader.push(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`)))
       const end = reader.push(Buffer.from('data: [DONE]\n\n')) + sink.buildTrailer(reader.report ?? {})
       const received = parseStream(frames.join('') + end)

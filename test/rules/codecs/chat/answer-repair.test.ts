@@ -7,6 +7,7 @@ import { parseFinishReason } from '../../../../src/codecs/chat/finish-reason.ts'
 import type { UpstreamFailure } from '../../../../src/exchange/upstream-failure.ts'
 import { ClientEvents } from '../../../../src/codecs/chat/client-events.ts'
 import { StreamAggregator } from '../../../../src/codecs/chat/stream-aggregator.ts'
+import { repairContext } from '../../../support/formats/repair-stream.ts'
 import { StreamReader } from '../../../../src/upstream/response/stream-reader.ts'
 import type { AnswerSink } from '../../../../src/codecs/answer-sink.ts'
 import {
@@ -35,7 +36,12 @@ const called = (name: string | undefined, args: unknown) => ({
 })
 
 function read(chunks: readonly object[], sink: AnswerSink): string {
-  const reader = new StreamReader({ bounds: { inputEstimate: 1, outputCap: 1_000 }, upstreamHost: 'u', requestId: 'mbr_1', sink })
+  const reader = new StreamReader({
+    bounds: { inputEstimate: 1, outputCap: 1_000 },
+    upstreamHost: 'u',
+    context: repairContext,
+    sink,
+  })
   const events = [...chunks, usageChunk, '[DONE]'].map(
     (event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`,
   )
@@ -150,6 +156,18 @@ const twoCalls: Readonly<Record<string, readonly object[]>> = {
     calls({ index: 0, id: 'd', ...called('', '"a"}') }, { index: 0, id: 'e', ...called(undefined, '') }),
     calls({ index: 1, ...whole('b', two[1]) }),
   ],
+  'with a new id and the name in each piece': [
+    calls({ index: 0, ...whole('a', '') }),
+    calls({ index: 0, ...whole('c', '{"p"') }),
+    calls({ index: 0, ...whole('d', ':"a"}') }),
+    calls({ index: 1, ...whole('b', '{"p"') }, { index: 1, ...whole('e', ':"b"}') }),
+  ],
+  'with a finish reason in each piece': [
+    calls({ index: 0, ...whole('a', '') }),
+    calls({ index: 0, ...called(undefined, two[0]) }),
+    calls({ index: 1, ...whole('b', '') }),
+    calls({ index: 1, ...called(undefined, two[1]) }),
+  ].map(({ choices: [choice], ...around }) => ({ ...around, choices: [{ ...choice, finish_reason: 'tool_calls' }] })),
   'with one further id for the later pieces of all': [
     calls({ index: 0, ...whole('a', '{"p":') }),
     calls({ index: 0, id: 'z', ...called(undefined, '"a"}') }),
@@ -232,11 +250,12 @@ t.test('gives ids where the vendor sends none, or the same twice', async (t) => 
   t.same(ids(calls({ index: 0, id: 'x', ...bare }, { index: 1, id: 'x', ...bare })), ['x', 'x_mbr_1_1'])
   const namedPieces = ['{"p"', ':1}'].map((args) => calls({ index: 0, ...called('read', args) }))
   t.same(ids(...namedPieces), ['call_mbr_1_0', undefined], 'the name in every piece does not begin a call')
-  const { choices } = new AnswerRepair('mbr_1').repairCompletion({
+  const { choices } = new AnswerRepair(repairContext).repairCompletion({
     choices: [{ message: { tool_calls: [{ function: { name: 'read', arguments: { p: 1 } } }] }, finish_reason: 'stop' }],
   }) as { choices: readonly unknown[] }
-  t.same(choices, [
+  t.match(choices, [
     {
+      index: 0,
       message: {
         role: 'assistant',
         tool_calls: [{ id: 'call_mbr_1_0', type: 'function', function: { name: 'read', arguments: '{"p":1}' } }],
@@ -350,9 +369,12 @@ t.test('each choice has a role, and a whole message has one', async (t) => {
     ['assistant', 'assistant', undefined, undefined, undefined, undefined],
   )
   for (const role of [undefined, null, '', 'model'])
-    t.match(new AnswerRepair('').repairCompletion({ choices: [{ message: { role, content: 'a' }, finish_reason: 'stop' }] }), {
-      choices: [{ message: { role: 'assistant', content: 'a' } }],
-    })
+    t.match(
+      new AnswerRepair(repairContext).repairCompletion({ choices: [{ message: { role, content: 'a' }, finish_reason: 'stop' }] }),
+      {
+        choices: [{ message: { role: 'assistant', content: 'a' } }],
+      },
+    )
 })
 
 for (const delta of [null, undefined, 'none'])
@@ -379,9 +401,140 @@ t.test('a whole message in place of pieces is one', async (t) => {
   t.match(readWhole([only]).choice, { message: { content: 'Both:' }, finish_reason: 'tool_calls' })
 })
 
+const said = ['The answer', ' is', ' 42.']
+
+for (const [name, chunks, reason] of [
+  ['in each piece', said.map((content) => chunk({ content }, 'stop')), 'stop'],
+  [
+    'in each piece and in an empty one',
+    [...said.map((content) => chunk({ content }, 'STOP')), chunk({}, 'MAX_TOKENS')],
+    'length',
+  ],
+  [
+    'in an announcement',
+    [chunk({ role: 'assistant', content: '' }, 'stop'), ...said.map((content) => chunk({ content }, 'stop'))],
+    'stop',
+  ],
+  [
+    'in the first pieces',
+    [...said.slice(0, 2).map((content) => chunk({ content }, 'stop')), chunk({ content: said[2] }), chunk({}, 'stop')],
+    'stop',
+  ],
+  [
+    'again beside the usage',
+    [...said.map((content) => chunk({ content })), chunk({}, 'stop'), { ...chunk({}, 'stop'), usage: {} }],
+    'stop',
+  ],
+] as const)
+  t.test(`the finish reason ${name} is in the last piece alone`, async (t) => {
+    const choices = stream(chunks)
+    t.same(choices.map(({ delta }) => delta['content'] ?? '').join(''), said.join(''))
+    t.same(
+      choices.map(({ finish_reason }) => finish_reason),
+      [...choices.slice(1).map(() => null), reason],
+    )
+    const { choice, messages, responses } = readWhole(chunks)
+    t.match(choice, { message: { content: said.join('') }, finish_reason: reason })
+    for (const message of messages)
+      t.match(message, { content: [{ text: said.join('') }], stop_reason: reason === 'stop' ? 'end_turn' : 'max_tokens' })
+    for (const { output } of responses) t.match(output, [{ content: [{ text: said.join('') }] }])
+  })
+
+t.test('each of several choices finishes once, also where each of their pieces has a finish reason', async (t) => {
+  const piece = (index: number, content: string) => ({ ...head, choices: [{ index, delta: { content }, finish_reason: 'stop' }] })
+  const choices = stream([piece(0, 'a'), piece(1, 'b'), piece(1, 'c'), piece(0, 'd'), piece(1, 'e')])
+  t.equal(choices.filter(({ finish_reason }) => finish_reason !== null).length, 2)
+  t.equal(
+    choices.map(({ delta }) => delta['content'] ?? '').join(''),
+    'abcde'
+      .split('')
+      .toSorted(
+        (a, b) =>
+          choices.findIndex(({ delta }) => delta['content'] === a) - choices.findIndex(({ delta }) => delta['content'] === b),
+      )
+      .join(''),
+  )
+})
+
+t.test('an answer whose finish reasons prove nothing is cut off as one, and is not complete before its end', async (t) => {
+  const sink = new StreamAggregator()
+  const reader = new StreamReader({
+    bounds: { inputEstimate: 1, outputCap: 40 },
+    upstreamHost: 'u',
+    context: repairContext,
+    sink,
+  })
+  const push = (event: object) => reader.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
+  push(chunk({ content: 'one' }, 'stop'))
+  t.equal(reader.allChoicesFinished, true)
+  push(chunk({ content: 'two' }, 'stop'))
+  t.equal(reader.allChoicesFinished, false, 'more may follow')
+  for (let i = 0; i < 300 && !reader.isDone; i++) push(chunk({ content: 'many more words, ' }, 'stop'))
+  t.equal(reader.isCutOff, true)
+  t.match(sink.toDocument(), { choices: [{ finish_reason: 'length' }] })
+})
+
+t.test('completes what a vendor leaves out of each chunk, and of a whole answer', async (t) => {
+  const sink = new ClientEvents({
+    context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+    allowlist: { productId: 'p', extraFields: [] },
+    includeUsage: true,
+    onEvent: null,
+  })
+  // Without the fields that are null, as SGLang leaves them out.
+  const bare = (delta: object, more: object = {}) => ({ choices: [{ index: 0, delta, ...more }] })
+  const call = { index: 0, id: 'a', type: 'function', function: { name: 'read', arguments: '{}' } }
+  const text = read(
+    [bare({ content: 'a' }), bare({ content: 'b' }), bare({ tool_calls: [call] }), bare({}, { finish_reason: 'stop' })],
+    sink,
+  )
+  const frames = (text + sink.buildTrailer({ prompt_tokens: 1, completion_tokens: 1 }))
+    .split('\n\n')
+    .filter((frame) => frame.startsWith('data: {'))
+  t.equal(frames.length, 5)
+  for (const frame of frames)
+    t.match(JSON.parse(frame.slice('data: '.length)), {
+      id: 'chatcmpl-mbr_1',
+      object: 'chat.completion.chunk',
+      created: 0,
+      model: 'p',
+    })
+  const named = read(
+    [{ ...bare({ content: 'a' }), id: 'x', created: 5 }, bare({ content: 'b' }), bare({}, { finish_reason: 'stop' })],
+    new ClientEvents({
+      context: { requestId: 'mbr_1', model: 'p', startedAt: 0 },
+      allowlist: { productId: 'p', extraFields: [] },
+      includeUsage: false,
+      onEvent: null,
+    }),
+  )
+  for (const frame of named.split('\n\n').filter((each) => each.startsWith('data: {')))
+    t.match(JSON.parse(frame.slice('data: '.length)), { id: 'x', created: 5, model: 'p' }, 'as the first chunk has it')
+  const answer = { message: { content: 'a' }, finish_reason: 'stop' }
+  t.same(
+    new AnswerRepair(repairContext).repairCompletion({
+      choices: [answer, { index: 1, ...answer, message: { tool_calls: [call] } }],
+    }),
+    {
+      id: 'chatcmpl-mbr_1',
+      object: 'chat.completion',
+      created: 0,
+      model: '',
+      choices: [
+        { index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' },
+        {
+          index: 1,
+          message: { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: call.function }] },
+          finish_reason: 'tool_calls',
+        },
+      ],
+    },
+  )
+})
+
 t.test('each event of a stream is named as OpenAI names it', async (t) => {
   for (const object of ['', undefined, 'chat.completion', 'chunk'])
-    t.equal(new AnswerRepair('').repairChunk({ ...head, object, choices: [] })['object'], 'chat.completion.chunk')
+    t.equal(new AnswerRepair(repairContext).repairChunk({ ...head, object, choices: [] })[0]?.['object'], 'chat.completion.chunk')
 })
 
 t.test('a whole message after its pieces is not sent once more', async (t) => {
@@ -461,25 +614,25 @@ for (const [name, chunks] of Object.entries(parts))
   })
 
 t.test('returns an answer in the form of OpenAI as it is', async (t) => {
-  const repair = new AnswerRepair('mbr_1')
+  const repair = new AnswerRepair(repairContext)
   for (const sound of [
     chunk({ role: 'assistant', content: '' }),
     chunk({ content: 'a', reasoning_content: 'b' }),
     chunk({ annotations: [] }),
-    chunk({}, 'length'),
     { ...head, choices: [] },
   ])
-    t.equal(repair.repairChunk(sound), sound)
+    t.equal(repair.repairChunk(sound)[0], sound)
   repair.repairChunk(calls({ index: 0, ...whole('a', '') }))
   const piece = calls({ index: 0, ...called(undefined, '{"p"') })
-  t.equal(repair.repairChunk(piece), piece, 'a later piece of a call')
-  const completion = { choices: [{ message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }] }
+  t.equal(repair.repairChunk(piece)[0], piece, 'a later piece of a call')
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }]
+  const completion = { ...head, object: 'chat.completion', choices }
   t.equal(repair.repairCompletion(completion), completion)
 })
 
 t.test('fields that a vendor sends in many pieces before the name of a call take linear time', async (t) => {
   const prepare = (size: number) => {
-    const repair = new AnswerRepair('mbr_1')
+    const repair = new AnswerRepair(repairContext)
     const pieces = Array.from({ length: size }, (_, i) => calls({ index: 0, [`field_${i}`]: i, function: { arguments: ' ' } }))
     return () => {
       for (const piece of pieces) repair.repairChunk(piece)
@@ -488,9 +641,9 @@ t.test('fields that a vendor sends in many pieces before the name of a call take
   const maxGrowth = 2.6
   const { growth, size } = measureGrowth(prepare, maxGrowth)
   t.ok(growth <= maxGrowth, `twice ${size} takes ${growth.toFixed(1)} times as long`)
-  const repair = new AnswerRepair('mbr_1')
+  const repair = new AnswerRepair(repairContext)
   repair.repairChunk(calls({ index: 0, first: 1, again: 1 }))
   repair.repairChunk(calls({ index: 0, second: 2, again: 2 }))
   const opened = repair.repairChunk(calls({ index: 0, function: { name: 'read', arguments: '{}' } }))
-  t.match(opened, { choices: [{ delta: { tool_calls: [{ first: 1, second: 2, again: 2, function: { name: 'read' } }] } }] })
+  t.match(opened[0], { choices: [{ delta: { tool_calls: [{ first: 1, second: 2, again: 2, function: { name: 'read' } }] } }] })
 })

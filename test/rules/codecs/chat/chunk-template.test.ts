@@ -10,6 +10,7 @@ import { StreamReader } from '../../../../src/upstream/response/stream-reader.ts
 const chunk = (delta: object, choice: object = {}, more: object = {}): Record<string, unknown> => ({
   id: 'c1',
   object: 'chat.completion.chunk',
+  created: 1,
   model: 'vendor/big',
   choices: [{ index: 0, delta, finish_reason: null, ...choice }],
   ...more,

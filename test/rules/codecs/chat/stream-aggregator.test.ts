@@ -1,6 +1,6 @@
 /** Aggregates a whole response from streams of each family of upstreams. */
 import t from 'tap'
-import { AnswerRepair } from '../../../../src/codecs/chat/answer-repair.ts'
+import { repairStream } from '../../../support/formats/repair-stream.ts'
 import { StreamAggregator } from '../../../../src/codecs/chat/stream-aggregator.ts'
 
 const chunk = (delta: object | null, more: object = {}, choice: object = {}) => ({
@@ -14,8 +14,7 @@ const chunk = (delta: object | null, more: object = {}, choice: object = {}) => 
 
 function assembled(...chunks: Record<string, unknown>[]) {
   const assembly = new StreamAggregator()
-  const repair = new AnswerRepair('mbr_1')
-  for (const chunk of chunks) assembly.consume(repair.repairChunk(chunk))
+  for (const chunk of repairStream(chunks)) assembly.consume(chunk)
   return assembly.toDocument() as { choices: { message: Record<string, unknown>; finish_reason: unknown }[] } & Record<
     string,
     unknown

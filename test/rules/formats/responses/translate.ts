@@ -1,5 +1,5 @@
 /** Helpers of the tests of the Responses format: requests translated, and answers encoded and decoded again. */
-import { AnswerRepair } from '../../../../src/codecs/chat/answer-repair.ts'
+import { repairStream } from '../../../support/formats/repair-stream.ts'
 import type { JsonObject } from '../../../../src/exchange/api-format/api-format.ts'
 import { encodeChatMessages } from '../../../../src/codecs/encode-for-target.ts'
 import { toChatRequest } from '../../../../src/exchange/request/chat-request.ts'
@@ -68,9 +68,8 @@ export const usageChunk = {
 /** The text of a whole stream, whose chunks are repaired as those of an upstream. */
 export function encodeStream(chunks: readonly JsonObject[], request: JsonObject = {}): string {
   const encoder = createEncoder({ stream: true, ...request })
-  const repair = new AnswerRepair('mbr_1')
   const opening = encoder.start()
-  const events = [...chunks, usageChunk].map((chunk) => encoder.push(readAnswerEvents(repair.repairChunk({ ...chunk }))))
+  const events = repairStream([...chunks, usageChunk]).map((chunk) => encoder.push(readAnswerEvents(chunk)))
   return opening + events.join('') + encoder.end()
 }
 

@@ -3,7 +3,6 @@ import t from 'tap'
 import { UpstreamFailure } from '../../../../src/exchange/upstream-failure.ts'
 import { parseDocument } from '../../../../src/upstream/response/validate-completion.ts'
 import type { AnswerEvent } from '../../../../src/conversation/answer-event.ts'
-import type { AnswerEncoder } from '../../../../src/exchange/api-format/api-format.ts'
 import { CompletionAnswer, DecodedAnswer } from '../../../../src/upstream/response/whole-answer.ts'
 import { toSingleChunkResult, toCompletionResult } from '../../../../src/upstream/response/buffered-completion.ts'
 
@@ -153,23 +152,6 @@ t.test('sends a whole response as one chunk to a client that requested a stream'
   t.equal(heard.length, 4)
   t.notMatch(frames, /vendor|provider/)
   t.same(usage, { inputTokens: 12, outputTokens: 5, estimated: false })
-})
-
-t.test('an encoder sees nothing of a document that came in place of a stream', async (t) => {
-  let pushed = 0
-  const encoder: AnswerEncoder = {
-    start: () => '',
-    push: () => (pushed++, ''),
-    heartbeat: () => '',
-    end: () => '',
-    fail: () => '',
-    whole: () => (pushed++, ''),
-  }
-  const options = { includeUsage: true, onEvent: null, encoder }
-  t.throws(() => toSingleChunkResult(wholeOf(good), { ...options, isWrongType: true }), { message: /not_sse/ })
-  t.equal(pushed, 0, 'the answer is requested once more, and would stand there twice')
-  toSingleChunkResult(wholeOf(good), options)
-  t.ok(pushed > 0)
 })
 
 t.test('measures the events of another API as its completion', async (t) => {

@@ -1,6 +1,6 @@
 /** Helpers of the tests of the Messages format: requests translated, and answers encoded and decoded again. */
 import { GatewayError } from '../../../../src/errors.ts'
-import { AnswerRepair } from '../../../../src/codecs/chat/answer-repair.ts'
+import { repairStream } from '../repair-stream.ts'
 import { encodeChatMessages } from '../../../../src/codecs/encode-for-target.ts'
 import { toChatRequest } from '../../../../src/exchange/request/chat-request.ts'
 import type { AnswerEncoder, JsonObject } from '../../../../src/exchange/api-format/api-format.ts'
@@ -86,9 +86,8 @@ export const messageUsage = { cache_creation: null, inference_geo: null, service
 /** The text of a whole stream, whose chunks are repaired as those of an upstream. */
 export function encodeStream(chunks: readonly JsonObject[], request: JsonObject = {}): string {
   const encoder = createEncoder({ stream: true, ...request })
-  const repair = new AnswerRepair('mbr_1')
   const opening = encoder.start()
-  const events = [...chunks, usageChunk].map((chunk) => encoder.push(readAnswerEvents(repair.repairChunk({ ...chunk }))))
+  const events = repairStream([...chunks, usageChunk]).map((chunk) => encoder.push(readAnswerEvents(chunk)))
   return opening + events.join('') + encoder.end()
 }
 

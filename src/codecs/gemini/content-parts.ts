@@ -10,9 +10,22 @@ export function toContentParts(content: unknown, path: string): JsonObject[] {
   if (!Array.isArray(content)) return []
   return (content as unknown[]).flatMap((part, i) => {
     const sent = isRecord(part) ? toContentPart(part, `${path}.content[${i}]`) : null
-    return sent === null ? [] : [sent]
+    if (!isRecord(part) || sent === null) return []
+    // A file has no place for its name.
+    const name = readFileName(part)
+    return name === '' ? [sent] : [{ text: `File: ${name}` }, sent]
   })
 }
+
+/** Empty where the name says nothing. */
+function readFileName({ file }: JsonObject): string {
+  const { filename } = isRecord(file) ? file : {}
+  const name = toText(filename)
+  return placeholderNames.has(name) ? '' : name
+}
+
+/** Stand where a client has given no name. */
+const placeholderNames: ReadonlySet<string> = new Set(['document.pdf', 'document', 'file'])
 
 /** Null for a part without content. */
 function toContentPart(part: JsonObject, path: string): JsonObject | null {

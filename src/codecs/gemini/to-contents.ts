@@ -4,6 +4,7 @@
  */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { splitFiles } from '../chat/request/tool-results.ts'
 import { readObjects, toText } from '../shared/read-json.ts'
 import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
@@ -86,15 +87,21 @@ class ContentsBuilder {
   #addResult(message: JsonObject, path: string): void {
     const id = toText(message['tool_call_id'])
     const parts = toContentParts(message['content'], path)
-    const texts = parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
-    const media = parts.filter(({ text }) => typeof text !== 'string')
     const name = this.#openCalls.get(id)
     if (name === undefined) return this.#addUser([{ text: `Result of the tool call ${id}:` }, ...parts])
     this.#openCalls.delete(id)
+    const { lines, attached } = splitFiles(parts, { isFile, callId: id })
+    // Files at the end need no mark in the text: they follow it.
+    const firstFile = parts.findIndex(isFile)
+    const isInOrder = firstFile === -1 || parts.slice(firstFile).every(isFile)
+    const texts = isInOrder ? parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])) : lines
     const response = toResponse(texts.join('\n') || placeholders.result, { isError: message[toolErrorField] === true })
     this.#append('user', [toFunctionResponse(id, name, response)])
     // A result has no place for files in all models.
-    if (media.length > 0) this.#append('user', [{ text: `Attached to the result of the tool call ${id}:` }, ...media])
+    this.#append(
+      'user',
+      attached.map((each) => (typeof each === 'string' ? { text: each } : each)),
+    )
   }
 
   #closeCalls(): void {
@@ -111,6 +118,10 @@ class ContentsBuilder {
     if (last?.role === role) for (const part of parts) last.parts.push(part)
     else this.#turns.push({ role, parts: [...parts] })
   }
+}
+
+function isFile({ text }: JsonObject): boolean {
+  return typeof text !== 'string'
 }
 
 /** A signature of the text stands on its last part, or alone where the text was empty. */

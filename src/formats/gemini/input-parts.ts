@@ -8,9 +8,10 @@ import { requireImageUrl } from '../shared/image-data.ts'
 /** The file of a part, as a part of a chat message; null for a part without one. */
 export function translateFile({ inlineData, fileData }: JsonObject, path: string): JsonObject | null {
   if (!isAbsent(inlineData)) {
-    const { mimeType, data } = requireObject(inlineData, `${path}.inlineData`)
+    const { mimeType, data, displayName } = requireObject(inlineData, `${path}.inlineData`)
     const type = requireText(mimeType, `${path}.inlineData.mimeType`).toLowerCase()
-    return toPart(type, toStandardBase64(requireText(data, `${path}.inlineData.data`)), `${path}.inlineData`)
+    const name = readOptionalText(displayName, `${path}.inlineData.displayName`) ?? ''
+    return toPart({ type, data: toStandardBase64(requireText(data, `${path}.inlineData.data`)), name }, `${path}.inlineData`)
   }
   if (isAbsent(fileData)) return null
   const { mimeType, fileUri } = requireObject(fileData, `${path}.fileData`)
@@ -25,7 +26,10 @@ export function translateFile({ inlineData, fileData }: JsonObject, path: string
 /** Uploads belong to an account of Google's, which members and the operator do not share. */
 const uploadedFile = /^https:\/\/generativelanguage\.googleapis\.com\//i
 
-function toPart(type: string, data: string, path: string): JsonObject {
+function toPart(
+  { type, data, name }: Readonly<Record<'type' | 'data' | 'name', string>>,
+  path: string,
+): JsonObject {
   const url = `data:${type};base64,${data}`
   const [kind = '', subtype = ''] = type.split(/[/;]/)
   switch (kind) {
@@ -40,7 +44,7 @@ function toPart(type: string, data: string, path: string): JsonObject {
     case 'application':
       return subtype === 'json'
         ? { type: 'text', text: Buffer.from(data, 'base64').toString('utf8') }
-        : { type: 'file', file: { filename: subtype === 'pdf' ? 'document.pdf' : 'file', file_data: url } }
+        : { type: 'file', file: { filename: name || (subtype === 'pdf' ? 'document.pdf' : 'file'), file_data: url } }
     default:
       throw invalidField(`${path}.mimeType`, 'must be the type of a file, as in image/png', '必须是文件类型，例如 image/png')
   }

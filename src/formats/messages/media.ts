@@ -19,40 +19,56 @@ function toImagePart(url: string): JsonObject {
   return { type: 'image_url', image_url: { url } }
 }
 
+/** Title and context of a document stand before its text; the title of a file is its name. */
 export function translateDocument(block: JsonObject, path: string): readonly JsonObject[] {
   const source = requireObject(block['source'], `${path}.source`)
   const { type, content } = source
+  const title = readOptionalText(block['title'], `${path}.title`) ?? ''
+  const context = readOptionalText(block['context'], `${path}.context`) ?? ''
+  const head = [title, context].filter((text) => text !== '').map((text) => ({ type: 'text', text }))
   switch (type) {
     case 'text':
-      return [toTextPart(requireText(source['data'], `${path}.source.data`))]
-    case 'content':
-      return typeof content === 'string' ? [toTextPart(content)] : translateContent(content, `${path}.source.content`)
+      return joinTexts([...head, toTextPart(requireText(source['data'], `${path}.source.data`))])
+    case 'content': {
+      const parts = typeof content === 'string' ? [toTextPart(content)] : translateContent(content, `${path}.source.content`)
+      return joinTexts([...head, ...parts])
+    }
     case 'base64': {
       const data = requireText(source['data'], `${path}.source.data`)
-      const title = readOptionalText(block['title'], `${path}.title`) ?? ''
       const named = title === '' ? {} : { filename: title }
-      return [{ type: 'file', file: { ...named, file_data: `data:application/pdf;base64,${data}` } }]
+      const file = { type: 'file', file: { ...named, file_data: `data:application/pdf;base64,${data}` } }
+      return context === '' ? [file] : [toTextPart(context), file]
     }
     default:
       throw fileError(`${path}.source`)
   }
 }
 
-/** Texts in a row are one text. Other blocks are texts and pictures alone. */
+/** Texts and pictures, which are all that it may have. */
 function translateContent(content: unknown, path: string): readonly JsonObject[] {
-  const parts: JsonObject[] = []
-  for (const [i, each] of requireList(content, path).entries()) {
+  return requireList(content, path).flatMap((each, i) => {
     const block = requireObject(each, `${path}[${i}]`)
-    const last = parts.at(-1)
-    if (block['type'] === 'image') parts.push(translateImage(block, `${path}[${i}]`))
-    else if (block['type'] !== 'text') continue
-    else {
-      const text = readOptionalText(block['text'], `${path}[${i}].text`) ?? ''
-      if (last?.['type'] === 'text') parts[parts.length - 1] = toTextPart(`${String(last['text'])}\n${text}`)
-      else parts.push(toTextPart(text))
-    }
+    if (block['type'] === 'image') return [translateImage(block, `${path}[${i}]`)]
+    return block['type'] === 'text' ? [toTextPart(readOptionalText(block['text'], `${path}[${i}].text`) ?? '')] : []
+  })
+}
+
+/** Texts in a row are one text. */
+function joinTexts(parts: readonly JsonObject[]): readonly JsonObject[] {
+  const joined: JsonObject[] = []
+  let texts: unknown[] = []
+  const flush = (): void => {
+    if (texts.some((text) => text !== '')) joined.push(toTextPart(texts.join('\n')))
+    texts = []
   }
-  return parts.filter((part) => part['text'] !== '')
+  for (const part of parts)
+    if (part['type'] === 'text') texts.push(part['text'])
+    else {
+      flush()
+      joined.push(part)
+    }
+  flush()
+  return joined
 }
 
 function toTextPart(text: string): JsonObject {

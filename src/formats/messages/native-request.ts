@@ -18,7 +18,7 @@ const settings = toNameSet(`temperature top_p top_k stop_sequences thinking outp
 const blockFields: Readonly<Partial<Record<string, ReadonlySet<string>>>> = {
   text: toNameSet('type text cache_control'),
   image: toNameSet('type source cache_control'),
-  document: toNameSet('type source title cache_control'),
+  document: toNameSet('type source title context cache_control'),
   search_result: toNameSet('type title source content cache_control'),
   tool_reference: toNameSet('type tool_name name cache_control'),
   tool_use: toNameSet('type id name input cache_control'),

@@ -6,6 +6,7 @@ import { getFilePartKind } from '../../../conversation/media/find-media.ts'
 import { breakpointsField } from '../../../exchange/request/anthropic-fields.ts'
 import { isRecord } from '../../../exchange/request/chat-request.ts'
 import { toolErrorField } from '../../../exchange/request/gemini-fields.ts'
+import { toText } from '../../shared/read-json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -62,20 +63,29 @@ function splitResult(message: Fields): { readonly result: Fields; readonly files
     if (!isError) return { result: message, files: [] }
     return { result: { ...message, content: toResultText(typeof content === 'string' ? content : '', true) }, files: [] }
   }
-  const parts = (content as unknown[]).filter(isRecord)
-  const files = parts.filter((part) => getFilePartKind(part) !== null)
-  const groups = parts.filter((part, i) => isFile(part) && !isFile(parts[i - 1])).length
+  const { lines, attached } = splitFiles((content as unknown[]).filter(isRecord), { isFile, callId: toText(id) })
+  const text = toResultText(lines.join('\n'), isError)
+  const files = attached.map((each) => (typeof each === 'string' ? toTextPart(each) : each))
+  return { result: { ...message, content: text, ...moveMarks(message, text) }, files }
+}
+
+/** The texts of a result, which say where its files were; and the files, with texts that say what they belong to. */
+export function splitFiles(
+  parts: readonly Fields[],
+  { isFile, callId }: { isFile(part: Fields): boolean; readonly callId: string },
+): { readonly lines: readonly string[]; readonly attached: readonly (string | Fields)[] } {
+  const files = parts.filter(isFile)
+  const isFirst = (i: number): boolean => i === 0 || !isFile(parts[i - 1] ?? {})
+  const groups = parts.filter((part, i) => isFile(part) && isFirst(i)).length
   let count = 0
   const lines = parts.flatMap((part, i) => {
     if (!isFile(part)) return typeof part['text'] === 'string' && part['text'] !== '' ? [part['text']] : []
     count++
     if (groups > 1) return [`Attachment ${count} of this result is below.`]
-    return isFile(parts[i - 1]) ? [] : ['The result is attached below.']
+    return isFirst(i) ? ['The result is attached below.'] : []
   })
-  const head = toTextPart(`Attached to the result of the tool call ${typeof id === 'string' ? id : ''}:`)
-  const named = groups > 1 ? files.flatMap((file, i) => [toTextPart(`Attachment ${i + 1}:`), file]) : files
-  const text = toResultText(lines.join('\n'), isError)
-  return { result: { ...message, content: text, ...moveMarks(message, text) }, files: files.length === 0 ? [] : [head, ...named] }
+  const named = groups > 1 ? files.flatMap((file, i) => [`Attachment ${i + 1}:`, file]) : files
+  return { lines, attached: files.length === 0 ? [] : [`Attached to the result of the tool call ${callId}:`, ...named] }
 }
 
 /** A mark within a result becomes one at its end. */
@@ -129,8 +139,8 @@ function isListResult(message: unknown): boolean {
   return isRecord(message) && message['role'] === 'tool' && Array.isArray(message['content'])
 }
 
-function isFile(part: Fields | undefined): boolean {
-  return part !== undefined && getFilePartKind(part) !== null
+function isFile(part: Fields): boolean {
+  return getFilePartKind(part) !== null
 }
 
 function toTextPart(text: string): Fields {

@@ -138,6 +138,32 @@ for (const client of ['messages', 'responses'] as const) {
   })
 }
 
+for (const client of ['chat', 'messages', 'responses'] as const)
+  t.test(`a text says where the files of a result were, from ${client} to gemini`, async (t) => {
+    const toParts = (parts: readonly Part[]) => {
+      const { body } = toSentRequest(client, write[client]([{ parts }]), { api: 'gemini' })
+      return (body['contents'] as { parts: object[] }[]).at(-1)?.parts
+    }
+    const response = (output: string) => ({ functionResponse: { id: 't0', name: 'shot', response: { output } } })
+    const head = { text: 'Attached to the result of the tool call t0:' }
+    const picture = { inlineData: { mimeType: 'image/png', data: png } }
+    const document = { inlineData: { mimeType: 'application/pdf', data: pdf } }
+    t.same(toParts(['text read', 'document']), [response('read'), head, document], 'at the end they follow the text')
+    t.same(toParts(['text before', 'picture', 'text behind']), [
+      response('before\nThe result is attached below.\nbehind'),
+      head,
+      picture,
+    ])
+    t.same(toParts(['picture', 'text middle', 'document']), [
+      response('Attachment 1 of this result is below.\nmiddle\nAttachment 2 of this result is below.'),
+      head,
+      { text: 'Attachment 1:' },
+      picture,
+      { text: 'Attachment 2:' },
+      document,
+    ])
+  })
+
 t.test('files of results stand before what the user says next', async (t) => {
   const { messages } = write.messages([{ parts: ['picture'] }]) as { messages: { content: unknown }[] }
   const said = [...((messages[2]?.content ?? []) as object[]), { type: 'text', text: 'Well?' }]

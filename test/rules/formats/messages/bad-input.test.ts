@@ -103,8 +103,6 @@ function acceptIn(path: string, { isResult }: { readonly isResult: boolean }): R
   const ignored = { [`${at(3)}.source.media_type`]: notText }
   return {
     [`${at(0)}.source.media_type`]: notText,
-    [`${at(0)}.title`]: notText,
-    [`${at(0)}.context`]: notText,
     [`${at(1)}.source.content`]: text,
     // A block of another type is not shown to the model.
     [`${at(1)}.source.content[0]`]: [{}, { wrong: 1 }],

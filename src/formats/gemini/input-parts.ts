@@ -3,7 +3,7 @@ import { invalidRequest } from '../../errors.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { invalidField, isAbsent, readOptionalText, requireObject, requireText } from '../shared/fields.ts'
-import { requireImageUrl } from '../shared/image-data.ts'
+import { requireFileData, requireImageUrl } from '../shared/image-data.ts'
 
 /** The file of a part, as a part of a chat message; null for a part without one. */
 export function translateFile({ inlineData, fileData }: JsonObject, path: string): JsonObject | null {
@@ -11,7 +11,7 @@ export function translateFile({ inlineData, fileData }: JsonObject, path: string
     const { mimeType, data, displayName } = requireObject(inlineData, `${path}.inlineData`)
     const type = requireText(mimeType, `${path}.inlineData.mimeType`).toLowerCase()
     const name = readOptionalText(displayName, `${path}.inlineData.displayName`) ?? ''
-    return toPart({ type, data: toStandardBase64(requireText(data, `${path}.inlineData.data`)), name }, `${path}.inlineData`)
+    return toPart({ type, data: toStandardBase64(requireFileData(data, `${path}.inlineData.data`)), name }, `${path}.inlineData`)
   }
   if (isAbsent(fileData)) return null
   const { mimeType, fileUri } = requireObject(fileData, `${path}.fileData`)
@@ -26,10 +26,7 @@ export function translateFile({ inlineData, fileData }: JsonObject, path: string
 /** Uploads belong to an account of Google's, which members and the operator do not share. */
 const uploadedFile = /^https:\/\/generativelanguage\.googleapis\.com\//i
 
-function toPart(
-  { type, data, name }: Readonly<Record<'type' | 'data' | 'name', string>>,
-  path: string,
-): JsonObject {
+function toPart({ type, data, name }: Readonly<Record<'type' | 'data' | 'name', string>>, path: string): JsonObject {
   const url = `data:${type};base64,${data}`
   const [kind = '', subtype = ''] = type.split(/[/;]/)
   switch (kind) {

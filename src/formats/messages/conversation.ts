@@ -132,8 +132,15 @@ export class ConversationBuilder {
     }
     for (const [block, at] of readBlocks(content, path)) {
       if (block['type'] === 'tool_result') this.#addToolResult(block, at)
-      else this.#userParts.push(...markLast(this.#translateInput(block, at), this.#readMark(block)))
+      else this.#addUserParts(this.#translateInput(block, at), this.#readOwnMark(block))
     }
+  }
+
+  /** The mark of a block that becomes nothing stands on what precedes it. */
+  #addUserParts(parts: readonly JsonObject[], mark: unknown): void {
+    if (parts.length > 0) this.#userParts.push(...markLast(parts, mark))
+    else if (this.#userParts.length > 0) this.#userParts = [...markLast(this.#userParts, mark)]
+    else if (mark !== undefined) this.#options.ignored.add('cache_control')
   }
 
   /** A result of no call in the message before is a text of the user, because the history may have been shortened. */
@@ -143,7 +150,7 @@ export class ConversationBuilder {
     if (typeof id !== 'string') throw invalidField(`${path}.tool_use_id`, 'must be a string', '必须是字符串')
     const parts = this.#translateResult(content, `${path}.content`)
     const call = this.#takeOpenCall(id)
-    const mark = this.#readMark(block) ?? this.#readLastMark(content)
+    const mark = this.#readOwnMark(block)
     if (call === undefined) this.#userParts.push(...markLast(toLooseResult(id, parts, isError), mark))
     else call.result = { parts, isError, mark }
   }
@@ -204,7 +211,7 @@ export class ConversationBuilder {
       switch (type) {
         case 'text':
           if (typeof text !== 'string') throw invalidField(`${at}.text`, 'must be a string', '必须是字符串')
-          message.texts.push({ text, mark: this.#readMark(block) })
+          this.#addText(message, { text, mark: this.#readMark(block) })
           break
         case 'thinking': {
           const text = readOptionalText(block['thinking'], `${at}.thinking`) ?? ''
@@ -226,6 +233,14 @@ export class ConversationBuilder {
     }
     if (typeof content === 'string') message.texts.push({ text: content, mark: undefined })
     this.#pushAssistant(message)
+  }
+
+  /** The mark of an empty text stands on the text before it. */
+  #addText({ texts }: AssistantMessage, { text, mark }: MarkedString): void {
+    const last = texts.at(-1)
+    if (text !== '' || mark === undefined) texts.push({ text, mark })
+    else if (last === undefined) this.#options.ignored.add('cache_control')
+    else last.mark = mark
   }
 
   /** Some programs return a call that had no id, or the id of another one. */
@@ -275,10 +290,13 @@ export class ConversationBuilder {
     return isObject(cacheControl) ? cacheControl : undefined
   }
 
-  /** The last mark within a list of blocks. */
-  #readLastMark(content: unknown): unknown {
-    if (!Array.isArray(content)) return undefined
-    return content.filter(isObject).reduce<unknown>((mark, block) => this.#readMark(block) ?? mark, undefined)
+  /** The mark of a block, else the last one within it, because what is within it becomes a part of one block. */
+  #readOwnMark(block: JsonObject): unknown {
+    const { content, source } = block
+    const inner = Array.isArray(content) ? content : isObject(source) ? source['content'] : undefined
+    const own = this.#readMark(block)
+    if (own !== undefined || !Array.isArray(inner)) return own
+    return inner.filter(isObject).reduce<unknown>((mark, each) => this.#readOwnMark(each) ?? mark, undefined)
   }
 
   #readTexts(value: unknown, path: string): readonly { readonly text: string; readonly mark?: unknown }[] {

@@ -2,7 +2,7 @@
 import { invalidRequest } from '../../errors.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { invalidField, isAbsent, readOptionalText, requireList, requireObject, requireText } from '../shared/fields.ts'
-import { requireImageUrl } from '../shared/image-data.ts'
+import { requireFileData, requireImageUrl } from '../shared/image-data.ts'
 
 export function translateImage(block: JsonObject, path: string): JsonObject {
   const source = requireObject(block['source'], `${path}.source`)
@@ -34,7 +34,7 @@ export function translateDocument(block: JsonObject, path: string): readonly Jso
       return joinTexts([...head, ...parts])
     }
     case 'base64': {
-      const data = requireText(source['data'], `${path}.source.data`)
+      const data = requireFileData(source['data'], `${path}.source.data`)
       const named = title === '' ? {} : { filename: title }
       const file = { type: 'file', file: { ...named, file_data: `data:application/pdf;base64,${data}` } }
       return context === '' ? [file] : [toTextPart(context), file]

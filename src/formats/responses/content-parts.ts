@@ -3,7 +3,7 @@ import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { GatewayError } from '../../errors.ts'
 import { invalidField, isAbsent, isObject, readOptionalText, requireList, requireObject, requireText } from '../shared/fields.ts'
-import { requireImageUrl } from '../shared/image-data.ts'
+import { requireFileData, requireImageUrl } from '../shared/image-data.ts'
 
 type PartTranslator = (part: JsonObject, path: string) => JsonObject
 
@@ -72,7 +72,9 @@ function toImagePart(part: JsonObject, path: string): JsonObject {
 function toFilePart(part: JsonObject, path: string): JsonObject {
   for (const field of ['file_id', 'file_url']) if (!isAbsent(part[field])) throw fileError(`${path}.${field}`)
   const filename = readOptionalText(part['filename'], `${path}.filename`)
-  const file_data = requireText(part['file_data'], `${path}.file_data`)
+  const { file_data: data } = part
+  const isAddress = typeof data === 'string' && /^https?:\/\//i.test(data.slice(0, 8))
+  const file_data = isAddress ? data : requireFileData(data, `${path}.file_data`)
   return { type: 'file', file: { file_data, ...(filename === undefined ? {} : { filename }) } }
 }
 

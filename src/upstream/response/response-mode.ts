@@ -6,10 +6,7 @@ import type { BufferedCompletion } from './buffered-completion.ts'
 
 export interface ResponseMode<Result> {
   /** A whole answer, as received or aggregated from a stream. @throws UpstreamFailure when it is no success */
-  fromDocument(
-    completion: BufferedCompletion,
-    details: { readonly route: Route; readonly callContext: CallContext },
-  ): Result
+  fromDocument(completion: BufferedCompletion, details: { readonly route: Route; readonly callContext: CallContext }): Result
   /** A document too long to be parsed in this thread, as it was received; without it every document is parsed. */
   readonly fromLongDocument?: (chunks: readonly Uint8Array[], upstreamHost: string) => Result
   /** The end of a forwarded stream. Null: nothing is forwarded, the document is needed whole. */

@@ -170,7 +170,7 @@ function readThinking({ [thinkingField]: list }: JsonFields): JsonFields[] {
 function toCallBlock(call: unknown): (JsonFields & { readonly type: 'tool_use'; readonly id: string }) | null {
   const called = isRecord(call) ? call['function'] : undefined
   if (!isRecord(call) || !isRecord(called)) return null
-  const mark = toCacheControl(call['cache_control'])
+  const mark = toCacheControl(call['cache_control'] ?? called['cache_control'])
   return {
     type: 'tool_use',
     id: toCallId(call['id']),

@@ -57,6 +57,25 @@ const cases: Readonly<Record<string, readonly [body: object, anthropic: readonly
     ['messages.1.content.0'],
     ['messages.1.tool_calls.0'],
   ],
+  'an empty text behind a text': [
+    { messages: [user(text('Hi'), text('', mark))] },
+    ['messages.0.content.0'],
+    ['messages.0.content.0'],
+  ],
+  'a text in a document': [
+    { messages: [user({ type: 'document', source: { type: 'content', content: [text('a', mark), text('b')] } }, text('Hi'))] },
+    ['messages.0.content.0.source.content.0'],
+    ['messages.0.content.0'],
+  ],
+  'a text in a result of a search': [
+    {
+      messages: [
+        user({ type: 'search_result', title: 'A', source: 'https://a.example', content: [text('a', mark)] }, text('Hi')),
+      ],
+    },
+    ['messages.0.content.0.content.0'],
+    ['messages.0.content.0'],
+  ],
   'a result': [
     { messages: [user(text('Hi')), assistant(use('a')), user(answered('a', mark))] },
     ['messages.2.content.0'],
@@ -146,6 +165,15 @@ for (const [name, messages, anthropic] of [
     [
       user(text('Hi')),
       { role: 'assistant', tool_calls: [{ ...call, ...mark }] },
+      { role: 'tool', tool_call_id: 'a', content: 'x' },
+    ],
+    ['messages.1.content.0'],
+  ],
+  [
+    'the function of a call',
+    [
+      user(text('Hi')),
+      { role: 'assistant', tool_calls: [{ ...call, function: { ...call.function, ...mark } }] },
       { role: 'tool', tool_call_id: 'a', content: 'x' },
     ],
     ['messages.1.content.0'],

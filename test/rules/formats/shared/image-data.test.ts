@@ -1,6 +1,6 @@
 /** Images of requests, as addresses and as data. */
 import t from 'tap'
-import { requireImageUrl } from '../../../../src/formats/shared/image-data.ts'
+import { requireFileData, requireImageUrl } from '../../../../src/formats/shared/image-data.ts'
 
 const png = 'iVBORw0KGgoAAAANSUhEUg=='
 
@@ -27,4 +27,19 @@ t.test('refuses everything else, whatever its length is', async (t) => {
     `data:image/${'x'.repeat(28_000_000)}`,
   ])
     t.throws(() => requireImageUrl(url, 'url'), { code: 'invalid_request', details: { param: 'url' } })
+})
+
+t.test('a file is Base64, with or without line ends and what stands before it', async (t) => {
+  const data = 'JVBERi0='
+  for (const file of [data, `data:application/pdf;base64,${data}`, 'JVBE\r\nRi0=\r\n', 'A'.repeat(28_000_000)])
+    t.equal(requireFileData(file, 'data'), file)
+  for (const file of [
+    '',
+    '!!!!',
+    `data:application/pdf;base64,${data}!`,
+    `${' '.repeat(1_000_000)}!`,
+    `${'A'.repeat(28_000_000)}%`,
+    7,
+  ])
+    t.throws(() => requireFileData(file, 'data'), { code: 'invalid_request', details: { param: 'data' } })
 })

@@ -57,7 +57,8 @@ export class MessageDecoder implements AnswerDecoder {
 
   decodeWhole(document: JsonObject): readonly AnswerEvent[] | null {
     const { type, content, usage, ...message } = document
-    if (type !== 'message' || !Array.isArray(content)) return null
+    // Some servers leave the type out.
+    if ((type !== 'message' && type !== undefined) || !Array.isArray(content)) return null
     const blocks = content.flatMap((block, index) => [...this.#startBlock(index, block), ...this.#stopBlock(index)])
     return [...this.#startMessage(message), ...blocks, ...this.#endMessage(message, usage)]
   }

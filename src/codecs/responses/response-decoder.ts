@@ -255,7 +255,7 @@ export class ResponseDecoder implements AnswerDecoder {
     const lacksCalls = this.#calls === 0
     if (Array.isArray(output))
       for (const [index, item] of (output as unknown[]).entries())
-        if (isWhole) events.push(...this.#endItem(index, item))
+        if (isWhole || this.#items.get(index)?.isDone === false) events.push(...this.#endItem(index, item))
         else if (lacksCalls && isCall(item)) events.push(...this.#endItem(`end ${index}`, item))
     events.push({ kind: 'finish', reason: toFinishReason(response, { hasCalls: this.#calls > 0 }) })
     const usage = readResponseUsage(response['usage'])

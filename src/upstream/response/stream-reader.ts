@@ -27,6 +27,8 @@ import { reconcileUsage, isBetter, OutputCounter, findUsageReport, parseUsage, t
 import type { UsageBounds } from './usage.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
+type FinishEvent = Extract<AnswerEvent, { kind: 'finish' }>
+
 interface StreamReaderOptions {
   readonly bounds: UsageBounds
   readonly upstreamHost: string | null
@@ -62,6 +64,10 @@ export class StreamReader {
   /** The last chunk with a list of choices, for the fields of chunks that the gateway adds; of another API, the id and the model. */
   #lastChunk: Readonly<Record<string, unknown>> = {}
   readonly #template = new ChunkTemplateMatcher()
+  /** The end of an answer of another API, until the stream ends. */
+  #heldFinish: FinishEvent | null = null
+  /** Such an answer went on after its end. */
+  #hasUncertainEnd = false
   /** Frames of the chunk that is being read, for the client if it fails. */
   #framesOfChunk = ''
   /** Passes on what has no output from the start of the stream; null once all is passed on at once. */
@@ -89,7 +95,8 @@ export class StreamReader {
 
   /** Every choice seen has finished, and no upstream that names a finish reason with each piece may go on. */
   get allChoicesFinished(): boolean {
-    return this.#finished.size > 0 && !this.#repair.hasUncertainEnds && [...this.#finished.values()].every(Boolean)
+    if (this.#hasUncertainEnd || this.#repair.hasUncertainEnds) return false
+    return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
   }
 
   /** Number of events with data. */
@@ -232,10 +239,25 @@ export class StreamReader {
     this.#eventCount++
     if (event.kind === 'usage') return this.#recordUsage(event.usage)
     if (event.kind === 'start') this.#lastChunk = { id: event.id, model: event.model }
-    if (event.kind === 'finish') checkFinish(event.reason, this.#options.upstreamHost)
-    if (event.kind === 'finish' || this.#finished.get(0) !== true) this.#finished.set(0, event.kind === 'finish')
+    if (event.kind === 'finish') return this.#holdFinish(event)
+    if (this.#finished.get(0) !== true) this.#finished.set(0, false)
+    else if (isOutput(event)) this.#hasUncertainEnd = true
     this.#output.addEvent(event)
     passed.push(event)
+  }
+
+  /** Gemini's API names a finish reason with each piece in some versions: the last one counts, and it is passed on when the stream ends. */
+  #holdFinish(finish: FinishEvent): void {
+    checkFinish(finish.reason, this.#options.upstreamHost)
+    this.#finished.set(0, true)
+    this.#heldFinish = finish
+  }
+
+  #takeFinish({ isCut }: { readonly isCut: boolean }): readonly FinishEvent[] {
+    const held = this.#heldFinish
+    this.#heldFinish = null
+    if (held === null) return []
+    return [isCut && this.#hasUncertainEnd ? { kind: 'finish', reason: 'length' } : held]
   }
 
   #processEnd(): string {
@@ -244,7 +266,7 @@ export class StreamReader {
   }
 
   #endStream(): string {
-    const ends = this.#passChunks(this.#repair.endChoices({ isCut: false }))
+    const ends = this.#passEnds([], { isCut: false })
     this.#finish()
     return ends + this.#releaseHeld()
   }
@@ -308,10 +330,18 @@ export class StreamReader {
   #endOpenChoices(getReason: (index: number) => string, { isCut }: { readonly isCut: boolean }): string {
     const open = [...this.#finished].filter(([, finished]) => !finished).map(([index]) => [index, getReason(index)] as const)
     for (const [index] of open) this.#finished.set(index, true)
+    return this.#passEnds(open, { isCut })
+  }
+
+  /** The ends of the choices that have finished, and of those in the list. */
+  #passEnds(open: readonly (readonly [index: number, reason: string])[], { isCut }: { readonly isCut: boolean }): string {
     const { sink, decoder = null } = this.#options
-    if (decoder !== null) return open.length === 0 ? '' : sink.push(open.map(([, reason]) => ({ kind: 'finish', reason })))
-    const ends = this.#repair.endChoices({ isCut })
-    return this.#passChunks(open.length === 0 ? ends : [...ends, this.#repair.createEnd(open)])
+    if (decoder === null) {
+      const ends = this.#repair.endChoices({ isCut })
+      return this.#passChunks(open.length === 0 ? ends : [...ends, this.#repair.createEnd(open)])
+    }
+    const finishes = [...this.#takeFinish({ isCut }), ...open.map(([, reason]): FinishEvent => ({ kind: 'finish', reason }))]
+    return finishes.length === 0 ? '' : this.#pass(false, () => sink.push(finishes))
   }
 
   #finish(): void {

@@ -257,6 +257,7 @@ t.test('sends pictures, files, audio and addresses in their places', async (t) =
       parts: [
         { text: 'Look:' },
         { inlineData: { mimeType: 'image/png', data: pixel } },
+        { text: 'File: a.pdf' },
         { inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' } },
         { inlineData: { mimeType: 'audio/mp3', data: 'AAAA' } },
         { fileData: { mimeType: 'image/jpeg', fileUri: 'https://example.com/a.jpg' } },

@@ -26,7 +26,7 @@ export class ChoiceEnds {
 
   /** The chunks that can be passed on. Nearly always it is this one. */
   hold(chunk: Fields): readonly Fields[] {
-    const choices = chunk['choices'] as readonly unknown[]
+    const choices: readonly unknown[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
     if (this.#held === undefined && !choices.some(isFinishing)) return [chunk]
     const ends = this.#takePureEnds(choices)
     if (choices.length === 0) return [...ends, chunk]

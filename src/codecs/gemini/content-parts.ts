@@ -1,6 +1,7 @@
 /** Parts of a message's content as parts of the API. */
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { splitDataUrl } from '../shared/data-url.ts'
 import { toText } from '../shared/read-json.ts'
 import { invalidRequest } from '../../errors.ts'
 
@@ -59,16 +60,10 @@ function toContentPart(part: JsonObject, path: string): JsonObject | null {
 function toMediaPart(url: unknown, path: string): JsonObject {
   if (typeof url !== 'string') throw invalidPart(path)
   if (/^https?:\/\//.test(url)) return { fileData: { ...toMimeType(url), fileUri: url } }
-  if (!dataUrlHead.test(url.slice(0, maxHeadLength))) throw invalidPart(path)
-  // Without a regular expression over the data, which has megabytes.
-  const mimeType = url.slice('data:'.length, url.indexOf(';'))
-  const data = url.slice(url.indexOf(',') + 1)
-  return { inlineData: { mimeType: mimeType === 'image/jpg' ? 'image/jpeg' : mimeType, data } }
+  const file = splitDataUrl(url)
+  if (file === null) throw invalidPart(path)
+  return { inlineData: { mimeType: file.mediaType, data: file.data } }
 }
-
-const dataUrlHead = /^data:[\w.+-]+\/[\w.+-]+(?:;[^,;]*)*;base64,/
-/** Of what stands before the data; millions of parameters would exceed the stack of the pattern. */
-const maxHeadLength = 1_024
 
 const mimeTypes: Readonly<Record<string, string>> = {
   png: 'image/png',

@@ -12,7 +12,7 @@ import type {
   SearchSource,
   SignedReasoning,
 } from '../../conversation/answer-event.ts'
-import { parseInput } from '../messages/message-fields.ts'
+import { parseInput } from '../shared/parse-input.ts'
 import type { Reasoning } from '../shared/sealed-reasoning.ts'
 import { ToolCallList } from '../shared/tool-call-list.ts'
 import type { ToolCall } from '../shared/tool-call-list.ts'

@@ -8,6 +8,8 @@ import { splitFiles } from '../chat/request/tool-results.ts'
 import { readObjects, toText } from '../shared/read-json.ts'
 import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
+import { parseInput } from '../shared/parse-input.ts'
+import { emptyResult, openingText } from '../shared/placeholders.ts'
 import { toContentParts } from './content-parts.ts'
 import { readSignature, readSignatures, unknownSignature } from './thought-signatures.ts'
 
@@ -20,9 +22,6 @@ interface Contents {
   readonly systemInstruction: { readonly parts: readonly JsonObject[] } | null
   readonly contents: readonly Turn[]
 }
-
-/** Stands where the API requires a message or a result, and there is none. */
-const placeholders = { start: 'Continue.', result: '(no output)' } as const
 
 /** @throws GatewayError `invalid_request` for a part that the API has no place for */
 export function toContents(messages: readonly unknown[]): Contents {
@@ -47,7 +46,7 @@ class ContentsBuilder {
 
   finish(): Contents {
     this.#closeCalls()
-    if (this.#turns[0]?.role !== 'user') this.#turns.unshift({ role: 'user', parts: [{ text: placeholders.start }] })
+    if (this.#turns[0]?.role !== 'user') this.#turns.unshift({ role: 'user', parts: [{ text: openingText }] })
     return { systemInstruction: this.#system.length === 0 ? null : { parts: this.#system }, contents: this.#turns }
   }
 
@@ -75,7 +74,7 @@ class ContentsBuilder {
       const [id, name] = [toText(call['id']), toText(called['name'])]
       const signature = readSignature(call) || signatures.byCall.get(id) || (i === 0 ? unknownSignature : '')
       parts.push({
-        functionCall: { ...(id === '' ? {} : { id }), name, args: toArguments(called['arguments']) },
+        functionCall: { ...(id === '' ? {} : { id }), name, args: parseInput(called['arguments']) },
         ...(signature === '' ? {} : { thoughtSignature: signature }),
       })
       this.#openCalls.set(id, name)
@@ -95,7 +94,7 @@ class ContentsBuilder {
     const firstFile = parts.findIndex(isFile)
     const isInOrder = firstFile === -1 || parts.slice(firstFile).every(isFile)
     const texts = isInOrder ? parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])) : lines
-    const response = toResponse(texts.join('\n') || placeholders.result, { isError: message[toolErrorField] === true })
+    const response = toResponse(texts.join('\n') || emptyResult, { isError: message[toolErrorField] === true })
     this.#append('user', [toFunctionResponse(id, name, response)])
     // A result has no place for files in all models.
     this.#append(
@@ -107,7 +106,7 @@ class ContentsBuilder {
   #closeCalls(): void {
     this.#append(
       'user',
-      [...this.#openCalls].map(([id, name]) => toFunctionResponse(id, name, { output: placeholders.result })),
+      [...this.#openCalls].map(([id, name]) => toFunctionResponse(id, name, { output: emptyResult })),
     )
     this.#openCalls.clear()
   }
@@ -139,10 +138,4 @@ function toResponse(text: string, { isError }: { readonly isError: boolean }): J
   if (isError) return { error: text }
   const value = text.startsWith('{') ? tryParseJson(text) : undefined
   return isRecord(value) ? value : { output: text }
-}
-
-function toArguments(text: unknown): JsonObject {
-  if (typeof text !== 'string' || text.trim() === '') return {}
-  const value = tryParseJson(text)
-  return isRecord(value) ? value : { invalid_arguments: text }
 }

@@ -1,5 +1,5 @@
 /** Writes events of the Messages API, and content blocks: as such events, or into the content of a whole message. */
-import { parseInput } from './message-fields.ts'
+import { parseInput } from '../shared/parse-input.ts'
 
 /** A server-sent event. The SDK skips one without its `event:` line. */
 export function toEvent(type: string, fields: object = {}): string {

@@ -1,7 +1,5 @@
 /** The fields of an answer: ids, reasons to stop, and usage. */
-import { isRecord } from '../../exchange/request/chat-request.ts'
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
-import { parseJson } from '../../system/parse-json.ts'
 import { readChatUsage } from '../shared/token-counts.ts'
 
 export function toMessageId(requestId: string): string {
@@ -53,16 +51,4 @@ export function toUsage(usage: unknown, inputEstimate: number): JsonObject {
     output_tokens_details: { thinking_tokens: reasoning },
     server_tool_use: null,
   }
-}
-
-/** The input of a call. Arguments that are no JSON object are passed as text, so that the client reports them to the model. */
-export function parseInput(text: string): JsonObject {
-  if (text.trim() === '') return {}
-  try {
-    const input: unknown = parseJson(text)
-    if (isRecord(input)) return input
-  } catch {
-    // Passed as text below.
-  }
-  return { invalid_arguments: text }
 }

@@ -7,6 +7,7 @@ import { invalidField, isAbsent, isObject, readOptionalText, requireList, requir
 import { toReasoningFields } from '../../codecs/shared/sealed-reasoning.ts'
 import type { Reasoning } from '../../codecs/shared/sealed-reasoning.ts'
 import { toolErrorField } from '../../exchange/request/gemini-fields.ts'
+import { emptyResult } from '../../codecs/shared/placeholders.ts'
 import { toFunctionName } from '../../codecs/shared/tool-names.ts'
 import { translateFile } from './input-parts.ts'
 import { readThoughtSignature } from '../../codecs/gemini/thought-containers.ts'
@@ -42,8 +43,6 @@ interface ModelMessage {
   readonly openById: Map<string, Call>
   readonly openByName: Map<string, Set<Call>>
 }
-
-const emptyResult = '(no output)'
 
 /** Fields of parts that are read, or that say nothing to another model. */
 const knownFields: ReadonlySet<string> = new Set([

@@ -8,7 +8,8 @@ import { callSignaturesField } from '../../exchange/request/gemini-fields.ts'
 import type { JsonObject, RequestContext } from '../../exchange/api-format/api-format.ts'
 import { readThoughtSignature } from '../../codecs/gemini/thought-containers.ts'
 import { readSignature, unknownSignature } from '../../codecs/gemini/thought-signatures.ts'
-import { isAbsent, isObject, toText } from '../shared/fields.ts'
+import { toText } from '../../codecs/shared/read-json.ts'
+import { isAbsent, isObject } from '../shared/fields.ts'
 
 /** Of `generationConfig`; others are named in the header of dropped fields. */
 const settings = toNameSet(

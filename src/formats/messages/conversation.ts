@@ -18,6 +18,7 @@ import {
 } from '../shared/fields.ts'
 import type { Reasoning } from '../../codecs/shared/sealed-reasoning.ts'
 import { openReasoning, toReasoningFields } from '../../codecs/shared/sealed-reasoning.ts'
+import { emptyResult } from '../../codecs/shared/placeholders.ts'
 import { toFunctionName } from '../../codecs/shared/tool-names.ts'
 
 interface ConversationOptions {
@@ -63,8 +64,6 @@ interface ToolResult {
 
 /** Claude Code's first system block names its version and changes often, so that no cache of the prompt would ever hit. */
 const attribution = /^x-anthropic-billing-header:/
-
-const emptyResult = '(no output)'
 
 export class ConversationBuilder {
   readonly #options: ConversationOptions

@@ -8,7 +8,8 @@ import { thinkingField } from '../../exchange/request/anthropic-fields.ts'
 import type { JsonObject, RequestContext } from '../../exchange/api-format/api-format.ts'
 import { toCacheControl } from '../../exchange/request/form/cache-marks.ts'
 import { openReasoning } from '../../codecs/shared/sealed-reasoning.ts'
-import { isAbsent, isObject, toText } from '../shared/fields.ts'
+import { toText } from '../../codecs/shared/read-json.ts'
+import { isAbsent, isObject } from '../shared/fields.ts'
 import { isHostedTool } from './tools.ts'
 
 /** Fields of the body besides the conversation; others are named in the header of dropped fields. */

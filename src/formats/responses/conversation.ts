@@ -5,6 +5,7 @@
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
 import { toReasoningFields } from '../../codecs/shared/sealed-reasoning.ts'
 import type { Reasoning } from '../../codecs/shared/sealed-reasoning.ts'
+import { emptyResult } from '../../codecs/shared/placeholders.ts'
 import { isTextPart, joinParts, joinTexts } from './content-parts.ts'
 
 type Role = 'user' | 'system' | 'developer'
@@ -42,8 +43,6 @@ interface OtherMessage {
 }
 
 const missingResult = 'This call has no result.'
-const emptyResult = '(no output)'
-
 export class Conversation {
   readonly #entries: (AssistantTurn | OtherMessage)[] = []
   /** The calls without a result by the ids that were sent, the newest turn last. */

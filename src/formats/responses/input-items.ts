@@ -1,17 +1,9 @@
 /** Translates the items of `input`. */
 import type { JsonObject } from '../../exchange/api-format/api-format.ts'
+import { toText } from '../../codecs/shared/read-json.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { GatewayError, LocalizedText } from '../../errors.ts'
-import {
-  invalidField,
-  isAbsent,
-  isObject,
-  readOptionalText,
-  requireList,
-  requireObject,
-  requireText,
-  toText,
-} from '../shared/fields.ts'
+import { invalidField, isAbsent, isObject, readOptionalText, requireList, requireObject, requireText } from '../shared/fields.ts'
 import type { Reasoning } from '../../codecs/shared/sealed-reasoning.ts'
 import { joinTexts, translateParts } from './content-parts.ts'
 import type { Conversation } from './conversation.ts'

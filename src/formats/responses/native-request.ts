@@ -7,7 +7,8 @@ import type { NativeRequest } from '../../exchange/request/form/native-request.t
 import { reasoningItemsField } from '../../exchange/request/responses-fields.ts'
 import type { JsonObject, RequestContext } from '../../exchange/api-format/api-format.ts'
 import { openReasoning } from '../../codecs/shared/sealed-reasoning.ts'
-import { isAbsent, isObject, toText } from '../shared/fields.ts'
+import { toText } from '../../codecs/shared/read-json.ts'
+import { isAbsent, isObject } from '../shared/fields.ts'
 import { isClientTool } from './tools.ts'
 import type { ToolSet } from './tools.ts'
 

@@ -22,11 +22,6 @@ export function requireObject(value: unknown, path: string): JsonObject {
   return value
 }
 
-/** A string; empty for any other value. `String` throws for an object whose `toString` is no function. */
-export function toText(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
 export function readOptionalObject(value: unknown, path: string): JsonObject | undefined {
   return isAbsent(value) ? undefined : requireObject(value, path)
 }

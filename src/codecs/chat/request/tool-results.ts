@@ -6,14 +6,12 @@ import { getFilePartKind } from '../../../conversation/media/find-media.ts'
 import { breakpointsField } from '../../../exchange/request/anthropic-fields.ts'
 import { isRecord } from '../../../exchange/request/chat-request.ts'
 import { toolErrorField } from '../../../exchange/request/gemini-fields.ts'
+import { emptyResult } from '../../shared/placeholders.ts'
 import { toText } from '../../shared/read-json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 const errorPrefix = 'Error: '
-
-/** Stands where the result has no text, and the target requires one. */
-const emptyResult = '(no output)'
 
 /** The text of a result, whose call has failed if `isError`. A text that says so itself stays as it is. */
 export function toResultText(text: string, isError: boolean): string {

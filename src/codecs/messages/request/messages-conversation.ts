@@ -9,7 +9,8 @@ import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-
 import { toCacheControl } from '../../../exchange/request/form/cache-marks.ts'
 import { toTextBlock, toTextBlocks, findLastMark } from './cache-control.ts'
 import { toContentBlock } from './content-blocks.ts'
-import { parseJson } from '../../../system/parse-json.ts'
+import { parseInput } from '../../shared/parse-input.ts'
+import { emptyResult, openingText } from '../../shared/placeholders.ts'
 
 export interface Conversation {
   readonly system: readonly JsonFields[]
@@ -17,9 +18,6 @@ export interface Conversation {
   /** The last turn called tools and its thinking is not there, so that thinking with a budget would be rejected. */
   readonly lacksThinking: boolean
 }
-
-/** Stands where the API requires a message or a result, and there is none. */
-const placeholders = { start: 'Continue.', result: '(no output)' } as const
 
 /** @throws GatewayError `invalid_request` for a part that the API has no place for */
 export function toConversation(messages: readonly unknown[]): Conversation {
@@ -54,8 +52,7 @@ class ConversationBuilder {
     const last = this.#turns.at(-1)
     // White space at the end of an answer that is to be continued is rejected.
     if (last?.role === 'assistant') trimEnd(last.content)
-    if (this.#turns[0]?.role !== 'user')
-      this.#turns.unshift({ role: 'user', content: [{ type: 'text', text: placeholders.start }] })
+    if (this.#turns[0]?.role !== 'user') this.#turns.unshift({ role: 'user', content: [{ type: 'text', text: openingText }] })
     const lastAnswer = this.#turns.findLast(({ role }) => role === 'assistant')
     return {
       system: this.#system,
@@ -104,7 +101,7 @@ class ConversationBuilder {
       toCacheControl(content.findLast(({ cache_control: each }) => each !== undefined)?.['cache_control'])
     const parts = content.map((block): JsonFields => ({ ...block, cache_control: undefined }))
     if (!this.#openCalls.delete(id)) return this.#addUser(markEnd(toLooseResult(id, parts, isError), mark))
-    const result = parts.length === 0 ? [{ type: 'text', text: placeholders.result }] : parts
+    const result = parts.length === 0 ? [{ type: 'text', text: emptyResult }] : parts
     this.#append('user', [
       {
         type: 'tool_result',
@@ -121,7 +118,7 @@ class ConversationBuilder {
     this.#openCalls = new Set()
     this.#append(
       'user',
-      open.map((id) => ({ type: 'tool_result', tool_use_id: id, content: placeholders.result })),
+      open.map((id) => ({ type: 'tool_result', tool_use_id: id, content: emptyResult })),
     )
   }
 
@@ -175,7 +172,7 @@ function toCallBlock(call: unknown): (JsonFields & { readonly type: 'tool_use'; 
     type: 'tool_use',
     id: toCallId(call['id']),
     name: called['name'],
-    input: toInput(called['arguments']),
+    input: parseInput(called['arguments']),
     ...(mark === null ? {} : { cache_control: mark }),
   }
 }
@@ -183,17 +180,6 @@ function toCallBlock(call: unknown): (JsonFields & { readonly type: 'tool_use'; 
 /** Other characters are rejected. */
 function toCallId(id: unknown): string {
   return (typeof id === 'string' ? id.replaceAll(/[^\w-]/g, '_') : '') || 'call'
-}
-
-function toInput(text: unknown): JsonFields {
-  if (typeof text !== 'string' || text.trim() === '') return {}
-  try {
-    const input: unknown = parseJson(text)
-    if (isRecord(input)) return input
-  } catch {
-    // Passed as text below.
-  }
-  return { invalid_arguments: text }
 }
 
 function isCall({ type }: JsonFields): boolean {

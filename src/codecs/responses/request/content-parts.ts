@@ -1,6 +1,6 @@
 /** Parts of a message's content. */
-import { invalidRequest } from '../../../errors.ts'
 import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { invalidPart } from '../../shared/invalid-part.ts'
 import { toFileName } from '../../chat/request/name-files.ts'
 import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 
@@ -39,14 +39,4 @@ function toInputPart(part: JsonFields, path: string): readonly JsonFields[] {
     default:
       throw invalidPart(path)
   }
-}
-
-function invalidPart(path: string) {
-  return invalidRequest(
-    {
-      en: `'${path}' cannot be sent to this model; use text, images, or files as base64.`,
-      zh: `'${path}' 无法发送给该模型，请使用文本、图片或 base64 文件。`,
-    },
-    path,
-  )
 }

@@ -6,11 +6,12 @@ import { createHash } from 'node:crypto'
 import { isRecord } from '../../../exchange/request/chat-request.ts'
 import { toolErrorField } from '../../../exchange/request/gemini-fields.ts'
 import { reasoningItemsField } from '../../../exchange/request/responses-fields.ts'
+import { emptyResult } from '../../shared/placeholders.ts'
 import { toText } from '../../shared/read-json.ts'
 import type { JsonObject as JsonFields } from '../../../exchange/api-format/api-format.ts'
 import { toResultText } from '../../chat/request/tool-results.ts'
 import { readText, toInputContent } from './content-parts.ts'
-import { parseJson } from '../../../system/parse-json.ts'
+import { tryParseJson } from '../../../system/parse-json.ts'
 
 interface InputItems {
   /** The system prompt before the first other message. */
@@ -31,9 +32,6 @@ export function toInputItems(messages: readonly unknown[], customTools: Readonly
 }
 
 type CallType = 'function_call' | 'custom_tool_call'
-
-/** Stands where the API requires a result, and there is none. */
-const emptyResult = '(no output)'
 
 class InputBuilder {
   readonly #customTools: ReadonlySet<string>
@@ -144,12 +142,8 @@ function toCallItem(
 
 /** The free text in the arguments of a function that stands for a custom tool. */
 function readInput(args: string): string | null {
-  try {
-    const value: unknown = parseJson(args)
-    return isRecord(value) && typeof value['input'] === 'string' ? value['input'] : null
-  } catch {
-    return null
-  }
+  const value = tryParseJson(args)
+  return isRecord(value) && typeof value['input'] === 'string' ? value['input'] : null
 }
 
 /** Longer ids are rejected. */

@@ -39,7 +39,9 @@ for (const [name, api, events, reason] of [
 ] as const) {
   t.test(`${name}: a member of chat completions receives one finish reason`, async (t) => {
     const { frames } = read(api, events, 'chat')
-    const chunks = parseStream(frames) as readonly { choices: readonly { delta: { content?: string }; finish_reason: unknown }[] }[]
+    const chunks = parseStream(frames) as readonly {
+      choices: readonly { delta: { content?: string }; finish_reason: unknown }[]
+    }[]
     const choices = chunks.flatMap((chunk) => chunk.choices)
     t.equal(choices.map(({ delta }) => delta.content ?? '').join(''), said.join(''))
     t.same(

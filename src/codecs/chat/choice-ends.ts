@@ -31,7 +31,10 @@ export class ChoiceEnds {
     const ends = this.#takePureEnds(choices)
     if (choices.length === 0) return [...ends, chunk]
     if (choices.length === 1) return [...ends, ...this.#holdChoice(chunk, choices[0])]
-    return [...ends, ...choices.flatMap((choice) => this.#holdChoice({ ...chunk, choices: [choice] }, choice))]
+    return [
+      ...ends,
+      ...choices.flatMap((choice, at) => this.#holdChoice({ ...pickAround(chunk, at), choices: [choice] }, choice)),
+    ]
   }
 
   /** The chunks that finish choices. @param isCut the stream was ended before the upstream's end */
@@ -74,6 +77,13 @@ export class ChoiceEnds {
     this.#continued.add(index)
     return held === null ? passed : [withFinish(held, null), ...passed]
   }
+}
+
+/** What a chunk has beside its choices, for one of the chunks that it is divided into: the first alone has all of it, which may be long. */
+export function pickAround(chunk: Fields, at: number): Fields {
+  if (at === 0) return chunk
+  const { id, object, created, model } = chunk
+  return { id, object, created, model }
 }
 
 export function toIndex({ index }: Fields): number {

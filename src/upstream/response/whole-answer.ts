@@ -4,7 +4,7 @@ import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'
 import { isOutput } from '../../conversation/answer-event.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import { isEmptyMessage } from '../../codecs/chat/choice-ends.ts'
+import { isEmptyMessage, pickAround } from '../../codecs/chat/choice-ends.ts'
 import { readAnswerEvents } from '../../codecs/chat/read-events.ts'
 import { clampCompletionCitations } from '../../codecs/chat/clamp-citations.ts'
 import { StreamAggregator } from '../../codecs/chat/stream-aggregator.ts'
@@ -58,7 +58,7 @@ export class CompletionAnswer implements WholeAnswer {
       { ...choice, delta: toDelta(message), finish_reason: null },
       { index: choice['index'], delta: {}, logprobs: null, finish_reason: finish },
     ])
-    return pieces.map((piece) => sink.consume({ ...head, choices: [piece] })).join('')
+    return pieces.map((piece, at) => sink.consume({ ...pickAround(head, at), choices: [piece] })).join('')
   }
 }
 

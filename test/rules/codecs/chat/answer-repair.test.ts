@@ -8,6 +8,7 @@ import type { UpstreamFailure } from '../../../../src/exchange/upstream-failure.
 import { ClientEvents } from '../../../../src/codecs/chat/client-events.ts'
 import { StreamAggregator } from '../../../../src/codecs/chat/stream-aggregator.ts'
 import { repairContext } from '../../../support/formats/repair-stream.ts'
+import { CompletionAnswer } from '../../../../src/upstream/response/whole-answer.ts'
 import { StreamReader } from '../../../../src/upstream/response/stream-reader.ts'
 import type { AnswerSink } from '../../../../src/codecs/answer-sink.ts'
 import {
@@ -454,6 +455,27 @@ t.test('each of several choices finishes once, also where each of their pieces h
       )
       .join(''),
   )
+})
+
+t.test('fields beside many choices are sent once, whole and streamed', async (t) => {
+  const citations = ['https://a.example/'.repeat(1_000)]
+  const context = { requestId: 'mbr_1', model: 'p', startedAt: 0 }
+  const allowlist = { productId: 'p', extraFields: [] }
+  const choices = Array.from({ length: 64 }, (_, index) => ({
+    index,
+    message: { role: 'assistant', content: 'a' },
+    finish_reason: 'stop',
+  }))
+  const streamed = choices.map(({ message, ...choice }) => ({ ...choice, delta: message }))
+  const sinks = [0, 1].map(() => new ClientEvents({ context, allowlist, includeUsage: false, onEvent: null }))
+  const texts = [
+    read([{ ...head, citations, choices: streamed }], sinks[0] as ClientEvents),
+    new CompletionAnswer({ ...head, citations, choices }).writeTo(sinks[1] as ClientEvents),
+  ]
+  for (const text of texts) {
+    t.equal(text.split(String(citations[0])).length, 2)
+    t.equal(text.split('"finish_reason":"stop"').length, 65)
+  }
 })
 
 t.test('an answer whose finish reasons prove nothing is cut off as one, and is not complete before its end', async (t) => {

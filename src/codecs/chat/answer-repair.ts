@@ -5,7 +5,7 @@
 import { isRecord } from '../../exchange/request/chat-request.ts'
 import { CallIds } from '../shared/call-ids.ts'
 import type { ChatAnswerContext } from './chat-encoder.ts'
-import { ChoiceEnds, toIndex } from './choice-ends.ts'
+import { ChoiceEnds, hasEnd, toIndex } from './choice-ends.ts'
 import { hasParts, joinContentParts } from './content-parts.ts'
 import { decideFinish, parseFinishReason } from './finish-reason.ts'
 import { toMissingContent } from './stream-aggregator.ts'
@@ -21,7 +21,8 @@ export class AnswerRepair {
   #calls: Map<number, ToolCallRepair> | undefined
   /** The choices whose first piece has passed. */
   readonly #begun = new Set<number>()
-  readonly #ends = new ChoiceEnds((chunk) => this.#finishCalls(chunk))
+  /** Created at the first finish reason. */
+  #ends: ChoiceEnds | undefined
   /** Of the stream's first chunk. */
   #head: Head | undefined
 
@@ -31,7 +32,7 @@ export class AnswerRepair {
 
   /** Whether finish reasons prove nothing, because a choice went on after one. */
   get hasUncertainEnds(): boolean {
-    return this.#ends.areUncertain
+    return this.#ends?.areUncertain === true
   }
 
   /** The chunks to pass on for one chunk of a stream, which has a list of choices. @throws AnswerTooLargeError */
@@ -44,12 +45,14 @@ export class AnswerRepair {
         return this.#repairDelta(this.#repairRole({ ...rest, delta: message }))
       return this.#repairDelta({ ...rest, delta: {} })
     })
+    if (this.#ends === undefined && !hasEnd(repaired)) return [repaired]
+    this.#ends ??= new ChoiceEnds((end) => this.#finishCalls(end))
     return this.#ends.hold(repaired)
   }
 
   /** The chunks that finish choices, at the end of the stream. @param isCut the stream was ended before the upstream's end */
   endChoices({ isCut }: { readonly isCut: boolean }): readonly Fields[] {
-    return this.#ends.release({ isCut })
+    return this.#ends?.release({ isCut }) ?? []
   }
 
   /** A chunk that finishes choices for which the upstream has sent no finish reason. */

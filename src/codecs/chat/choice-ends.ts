@@ -8,10 +8,9 @@ type Fields = Record<string, unknown>
 
 export class ChoiceEnds {
   /** The chunk that finishes a choice, by its index and with that choice alone; null once it has been passed on. */
-  #held: Map<number, Fields | null> | undefined
+  readonly #held = new Map<number, Fields | null>()
   /** Choices that went on after a finish reason. */
-  readonly #continued = new Set<number>()
-
+  #continued: Set<number> | undefined
   readonly #complete: (chunk: Fields) => Fields
 
   /** @param complete receives the chunk that finishes a choice */
@@ -21,62 +20,69 @@ export class ChoiceEnds {
 
   /** Whether a finish reason proves nothing in this stream. */
   get areUncertain(): boolean {
-    return this.#continued.size > 0
+    return this.#continued !== undefined
   }
 
-  /** The chunks that can be passed on. Nearly always it is this one. */
+  /** The chunks that can be passed on. */
   hold(chunk: Fields): readonly Fields[] {
-    const choices: readonly unknown[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
-    if (this.#held === undefined && !choices.some(isFinishing)) return [chunk]
-    const ends = this.#takePureEnds(choices)
-    if (choices.length === 0) return [...ends, chunk]
-    if (choices.length === 1) return [...ends, ...this.#holdChoice(chunk, choices[0])]
-    return [
-      ...ends,
-      ...choices.flatMap((choice, at) => this.#holdChoice({ ...pickAround(chunk, at), choices: [choice] }, choice)),
-    ]
+    const choices = toChoices(chunk)
+    const passed: Fields[] = []
+    this.#takePureEnds(choices, passed)
+    if (choices.length === 0) passed.push(chunk)
+    else if (choices.length === 1) this.#holdChoice(chunk, choices[0], passed)
+    else
+      for (const [at, choice] of choices.entries())
+        this.#holdChoice({ ...pickAround(chunk, at), choices: [choice] }, choice, passed)
+    return passed
   }
 
   /** The chunks that finish choices. @param isCut the stream was ended before the upstream's end */
   release({ isCut }: { readonly isCut: boolean }): readonly Fields[] {
-    const held = [...(this.#held ?? [])]
-    this.#held = undefined
-    return held.flatMap(([index, chunk]) => {
-      if (chunk === null) return []
-      return [this.#complete(isCut && this.#continued.has(index) ? withFinish(chunk, 'length') : chunk)]
-    })
+    const ends: Fields[] = []
+    for (const [index, chunk] of this.#held)
+      if (chunk !== null)
+        ends.push(this.#complete(isCut && this.#continued?.has(index) === true ? withFinish(chunk, 'length') : chunk))
+    this.#held.clear()
+    return ends
   }
 
   /** A chunk that only finishes a choice, as those of OpenAI do, keeps its place before what is of other choices or of none. */
-  #takePureEnds(choices: readonly unknown[]): readonly Fields[] {
-    const ends = this.#held
-    if (ends === undefined) return []
-    return [...ends].flatMap(([index, chunk]) => {
-      if (chunk === null || !isPureEnd(chunk) || choices.some((choice) => isRecord(choice) && toIndex(choice) === index))
-        return []
-      ends.set(index, null)
-      return [this.#complete(chunk)]
-    })
+  #takePureEnds(choices: readonly unknown[], passed: Fields[]): void {
+    for (const [index, chunk] of this.#held) {
+      const isOther = !choices.some((choice) => isRecord(choice) && toIndex(choice) === index)
+      if (chunk === null || !isOther || !isPureEnd(chunk)) continue
+      this.#held.set(index, null)
+      passed.push(this.#complete(chunk))
+    }
   }
 
-  #holdChoice(chunk: Fields, choice: unknown): readonly Fields[] {
-    if (!isRecord(choice)) return [chunk]
+  #holdChoice(chunk: Fields, choice: unknown, passed: Fields[]): void {
+    if (!isRecord(choice)) return void passed.push(chunk)
     const index = toIndex(choice)
-    const ends = (this.#held ??= new Map<number, Fields | null>())
-    const held = ends.get(index)
+    const held = this.#held.get(index)
     // LiteLLM puts an empty choice beside the usage, and other servers end with empty deltas.
     if (held !== undefined && isEmptyMessage(choice['delta'])) {
-      if (held !== null && isFinishing(choice) && this.#continued.has(index))
-        ends.set(index, withFinish(held, choice['finish_reason']))
-      return [{ ...chunk, choices: [] }]
+      if (held !== null && isFinishing(choice) && this.#continued?.has(index) === true)
+        this.#held.set(index, withFinish(held, choice['finish_reason']))
+      return void passed.push({ ...chunk, choices: [] })
     }
-    if (isFinishing(choice)) ends.set(index, chunk)
-    else ends.delete(index)
-    const passed = isFinishing(choice) ? [] : [chunk]
-    if (held === undefined) return passed
-    this.#continued.add(index)
-    return held === null ? passed : [withFinish(held, null), ...passed]
+    if (held !== undefined) (this.#continued ??= new Set()).add(index)
+    if (held !== undefined && held !== null) passed.push(withFinish(held, null))
+    if (isFinishing(choice)) this.#held.set(index, chunk)
+    else {
+      this.#held.delete(index)
+      passed.push(chunk)
+    }
   }
+}
+
+/** Whether a chunk finishes a choice, which nearly all do not. */
+export function hasEnd(chunk: Fields): boolean {
+  return toChoices(chunk).some(isFinishing)
+}
+
+function toChoices({ choices }: Fields): readonly unknown[] {
+  return Array.isArray(choices) ? choices : []
 }
 
 /** What a chunk has beside its choices, for one of the chunks that it is divided into: the first alone has all of it, which may be long. */

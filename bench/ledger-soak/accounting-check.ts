@@ -68,7 +68,7 @@ export interface Report {
     readonly turns: number
     readonly receivedEvents: number
     readonly upstreamGaveUp: number
-    /** How often that was while the server did not run, so that nobody knows who was slow. */
+    /** How often that was while the server did not run, so that neither side can be named as the slow one. */
     readonly serverStalled: number
     readonly refunded: number
   }

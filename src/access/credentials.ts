@@ -62,7 +62,7 @@ export class Credentials {
   readonly #onInvalidate: (account: string) => void
   readonly #cache = new LRUCache<string, CacheEntry>({ maxSize: 50_000, sizeCalculation: countOne })
   /** A cache of its own, so that a flood of wrong tokens evicts no right one. */
-  readonly #negativeCache = new LRUCache<string, true>({ maxSize: 10_000, sizeCalculation: countOne, ttl: negativeTtlMs })
+  readonly #negativeCache: LRUCache<string, true>
   readonly #pendingLookups = new Map<string, PendingLookup>()
   /** Number of invalidations: a result from before one must not be cached after it. */
   #invalidations = 0
@@ -88,6 +88,13 @@ export class Credentials {
     this.#store = store
     this.#names = names
     this.#clock = clock
+    this.#negativeCache = new LRUCache({
+      maxSize: 10_000,
+      sizeCalculation: countOne,
+      ttl: negativeTtlMs,
+      ttlResolution: 0,
+      perf: { now: () => clock.monotonicMs() },
+    })
     this.#isShared = store.cluster !== null
     this.#respondedMs = clock.monotonicMs()
   }

@@ -41,12 +41,7 @@ export class TrustedIssuers {
   readonly #clock: Clock
   readonly #credentials: Pick<Credentials, 'invalidations' | 'isFresh'>
   readonly #log: Pick<Logger, 'warn'>
-  readonly #known = new LRUCache<string, { readonly credential: Credential; readonly forgotten: number }>({
-    maxSize: 10_000,
-    // `maxSize` grows as needed; `max` would allocate everything at the start.
-    sizeCalculation: () => 1,
-    ttl: cacheTtlMs,
-  })
+  readonly #known: LRUCache<string, { readonly credential: Credential; readonly forgotten: number }>
 
   constructor(
     issuers: readonly Issuer[],
@@ -60,6 +55,14 @@ export class TrustedIssuers {
     this.#accounts = accounts
     this.#ids = ids
     this.#clock = clock
+    this.#known = new LRUCache({
+      maxSize: 10_000,
+      // `maxSize` grows as needed; `max` would allocate everything at the start.
+      sizeCalculation: () => 1,
+      ttl: cacheTtlMs,
+      ttlResolution: 0,
+      perf: { now: () => clock.monotonicMs() },
+    })
     this.#credentials = credentials
     this.#log = log
   }

@@ -50,7 +50,8 @@ t.test('concurrent requests with one new key query the store once, later ones ne
 
 t.test('refuses a malformed key without a query and an unknown one with one query', async (t) => {
   const { store, queries } = createFakeStore(undefined)
-  const credentials = new Credentials(store, names, new SimulatedClock({ now: noon }))
+  const clock = new SimulatedClock({ now: noon })
+  const credentials = new Credentials(store, names, clock)
   const token = mint()
   const wrongSum = token.slice(0, -1) + (token.endsWith('0') ? '1' : '0')
   for (const bad of [
@@ -71,6 +72,9 @@ t.test('refuses a malformed key without a query and an unknown one with one quer
   t.equal(queries(), 0)
   for (let i = 0; i < 5; i++) t.equal(await credentials.resolve(token), null)
   t.equal(queries(), 1, 'the refusal is cached')
+  clock.advance(5_001)
+  t.equal(await credentials.resolve(token), null)
+  t.equal(queries(), 2, 'and not for longer than five seconds')
 })
 
 t.test('refuses revoked and expired keys and disabled accounts, and applies a cached expiry to the millisecond', async (t) => {

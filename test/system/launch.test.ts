@@ -144,7 +144,7 @@ t.test('warns where a server without a Node of its own runs on one with a known 
     spawnSync(process.execPath, ['--require', createVersionPreload(t, faultyNode), ...words], {
       cwd: root,
       encoding: 'utf8',
-      env: { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data') },
+      env: { PATH: process.env['PATH'], ...compileCacheEnvironment, DATA_DIR: join(folder, 'data') },
     })
   const path = join(root, 'src/operator/main.ts')
   const main = `const { main } = await import(${JSON.stringify(path)}); await main(['node', 'svc-gateway', 'doctor'])`
@@ -217,7 +217,7 @@ t.test('survives its own CPU profiler', (t) => {
     const { signal, stderr } = spawnSync(process.execPath, [...profile, join(root, 'bin/svc-gateway.js'), 'start'], {
       encoding: 'utf8',
       // Runs far enough to report the missing configuration.
-      env: { PATH: process.env['PATH'], GATEWAY_CONFIG: join(folder, 'none.ts'), DATA_DIR: folder },
+      env: { PATH: process.env['PATH'], ...compileCacheEnvironment, GATEWAY_CONFIG: join(folder, 'none.ts'), DATA_DIR: folder },
     })
     t.equal(signal, null)
     t.match(stderr, 'none.ts')
@@ -267,7 +267,7 @@ t.test(
       config,
       'throw new Error(`arenas ${process.env.MALLOC_ARENA_MAX}, mapped from ${process.env.MALLOC_MMAP_THRESHOLD_}`)',
     )
-    const env = { PATH: process.env['PATH'], GATEWAY_CONFIG: config, DATA_DIR: folder }
+    const env = { PATH: process.env['PATH'], ...compileCacheEnvironment, GATEWAY_CONFIG: config, DATA_DIR: folder }
     const start = (more: Readonly<Record<string, string>> = {}) =>
       spawnSync(process.execPath, [join(root, 'bin/svc-gateway.js'), 'start'], { encoding: 'utf8', env: { ...env, ...more } })
     t.match(start().stderr, 'arenas 2, mapped from 131072')

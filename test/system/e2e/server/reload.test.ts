@@ -12,6 +12,7 @@ import type { GatewayConfig } from '../../../../src/config/config.ts'
 import { describePlugins } from '../../../../src/server/reload/describe-plugins.ts'
 import type { EvaluatedConfig } from '../../../../src/server/reload/merge-reloaded-config.ts'
 import { openForReading } from '../../../../src/store/sqlite/connection/connection.ts'
+import { compileCacheEnvironment } from '../../../runner/clean-command.ts'
 import { createExactPlans, shortTurn } from '../../../support/gateway/exact-plans.ts'
 import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
 import { createTemporaryFolder, startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
@@ -232,136 +233,134 @@ const dyingPlugin = `{
   },
 }`
 
-for (const workers of ['1', '2'])
-  t.test(`svc-gateway reload and SIGHUP read the file and its secrets again, with WORKERS=${workers}`, async (t) => {
-    const upstream = await startFakeUpstream({ maxCalls: 10_000 })
-    t.teardown(() => upstream.close())
-    const keys: unknown[] = []
-    upstream.script(({ headers }) => {
-      keys.push(headers.authorization)
-      return undefined
-    })
-    const folder = createTemporaryFolder(t)
-    const keyFile = join(folder, 'upstream.key')
-    const plans = createExactPlans(1_000_000)
-    const write = (input: number, rest = ''): string =>
-      writeTestConfig(
-        folder,
-        `{ ...base, prices: { ...base.prices, flagship: { input: ${input}, output: 2, discountPercent: 0 } },
-          limits: { addressRpm: 1_000_000 }, plans: ${JSON.stringify(plans)}, defaultPlan: 'ample',
-          plugins: [...base.plugins, ${dyingPlugin}]${rest} }`,
-      )
-    writeFileSync(keyFile, 'sk-first-key-0123\n')
-    const env = {
-      WORKERS: workers,
-      DATA_DIR: folder,
-      UPSTREAM_BASE_URL: upstream.url,
-      UPSTREAM_MODEL_FLAGSHIP: 'demo-flagship',
-      UPSTREAM_API_KEY_FILE: keyFile,
-      METRICS_TOKEN: 'scrape-me',
-      GATEWAY_CONFIG: write(1),
-    }
-    const server = await startServerProcess(t, env)
-    const operate = createOperatorCli(t, folder, { plans, defaultPlan: 'ample' })
-    await operate('account', 'create', '--email', 'ann@example.com')
-    const { stdout } = await operate('key', 'create', '--account', 'ann@example.com', '--name', 'test')
-    const token = /svc_live_\w+/.exec(stdout)?.[0] ?? ''
-    const send = (headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
-      fetch(`${server.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close', ...headers },
-        body: JSON.stringify(shortTurn),
-      })
-    const chat = async (): Promise<void> => {
-      // New connections, so that every thread serves some.
-      const answers = await Promise.all(Array.from({ length: 12 }, () => send()))
-      for (const answer of answers) {
-        t.equal(answer.status, 200)
-        await answer.text()
-      }
-    }
-    const readPrices = (): number[] => [...new Set(readTurns(join(folder, 'gateway.db')).map(({ input }) => input))]
-    const reload = async (): Promise<{ code: number; stdout: string }> => {
-      const command = [join(checkoutRoot, 'src/operator/main.ts'), 'reload']
-      const code = `import('${command[0]}').then(({ main }) => main(['', '', 'reload']))`
-      return promisify(execFile)(process.execPath, ['--eval', code], {
-        env: { PATH: process.env['PATH'], DATA_DIR: folder, GATEWAY_CONFIG: env.GATEWAY_CONFIG },
-      }).then(
-        ({ stdout }) => ({ code: 0, stdout }),
-        (error: { code: number; stdout: string }) => ({ code: error.code, stdout: error.stdout }),
-      )
-    }
-    const readMetrics = async (): Promise<string> =>
-      (await fetch(`${server.url}/metrics`, { headers: { authorization: 'Bearer scrape-me' } })).text()
-    const findReload = async (): Promise<unknown> => {
-      const { findings } = JSON.parse((await operate('doctor', '--json')).stdout) as { findings: { what: string }[] }
-      return findings.find(({ what }) => what === 'reload')
-    }
-    await chat()
-    t.same(readPrices(), [1_000])
-    t.notMatch(await readMetrics(), /^svc_config_reload_success_timestamp_seconds/m)
-    t.match(await readMetrics(), /^svc_config_reload_successful 1$/m)
-    t.equal(await findReload(), undefined)
-
-    write(3, `, timeZone: 'Asia/Shanghai'`)
-    writeFileSync(keyFile, 'sk-second-key-0123\n')
-    const reloaded = await reload()
-    t.equal(reloaded.code, 0)
-    t.match(reloaded.stdout, 'Reloaded: upstreams, prices.')
-    t.match(reloaded.stdout, 'As before until a restart: timeZone.')
-    keys.length = 0
-    await chat()
-    t.same(readPrices(), [1_000, 3_000])
-    t.same([...new Set(keys)], ['Bearer sk-second-key-0123'])
-
-    t.match(await findReload(), { ok: true, detail: /^the last one, .* ago, was accepted$/ })
-    const accepted = /^svc_config_reload_success_timestamp_seconds (\S+)$/m.exec(await readMetrics())?.[1]
-    t.ok(Number(accepted) > 1.7e9, String(accepted))
-
-    write(5, ', listne: {}')
-    const refused = await reload()
-    const metrics = await readMetrics()
-    for (const line of [
-      'svc_config_reloads_total{outcome="accepted"} 1',
-      'svc_config_reloads_total{outcome="refused"} 1',
-      'svc_config_reload_successful 0',
-      `svc_config_reload_success_timestamp_seconds ${accepted}`,
-    ])
-      t.ok(metrics.split('\n').includes(line), line)
-    t.match(await findReload(), {
-      ok: false,
-      detail: /^the last one, .* ago, was refused, .*unknown key 'listne'\. Correct it and run/,
-    })
-    t.equal(refused.code, 1)
-    t.match(refused.stdout, "unknown key 'listne'")
-    writeFileSync(env.GATEWAY_CONFIG, 'process.exit(0)\n')
-    t.match(await reload(), { code: 1, stdout: /its process ended with 0/ })
-    writeFileSync(env.GATEWAY_CONFIG, `throw new Error('no key')\n`)
-    t.match(await reload(), { code: 1, stdout: /no key/ })
-    t.match(await findReload(), { ok: false, detail: /no key\. Correct it and run/ })
-    // Threads import the plugins of the file, so it must be one that can be evaluated.
-    write(5, ', listne: {}')
-    await chat()
-    t.same(readPrices(), [1_000, 3_000])
-
-    if (workers === '2') {
-      // Its replacement serves as the thread beside it does, whatever the file has now.
-      await send({ 'x-die': '1' }).catch(() => undefined)
-      const countWorkers = async (): Promise<string> => (await readMetrics()).replace(/[^]*^(svc_workers \d)$[^]*/m, '$1')
-      await waitUntil(() => server.log().includes('a worker died and is replaced'), 'the thread to end')
-      await waitUntil(async () => (await countWorkers()) === 'svc_workers 2', 'another one to serve', 50)
-      await chat()
-      t.same(readPrices(), [1_000, 3_000])
-    }
-
-    write(7)
-    server.child.kill('SIGHUP')
-    await waitUntil(() => server.log().split('the configuration was reloaded').length === 3, 'the reload')
-    t.match(await readMetrics(), /^svc_config_reload_successful 1$/m)
-    t.match(await findReload(), { ok: true })
-    await chat()
-    t.same(readPrices(), [1_000, 3_000, 7_000])
-    t.notMatch(server.log(), /sk-(?:first|second)-key/)
-    t.equal(await server.terminate('SIGTERM'), 0)
-    t.equal((await reload()).code, 1, 'no server can be reached')
+// With one thread reloads are as in the tests above.
+t.test('svc-gateway reload and SIGHUP read the file and its secrets again, for every thread', async (t) => {
+  const upstream = await startFakeUpstream({ maxCalls: 10_000 })
+  t.teardown(() => upstream.close())
+  const keys: unknown[] = []
+  upstream.script(({ headers }) => {
+    keys.push(headers.authorization)
+    return undefined
   })
+  const folder = createTemporaryFolder(t)
+  const keyFile = join(folder, 'upstream.key')
+  const plans = createExactPlans(1_000_000)
+  const write = (input: number, rest = ''): string =>
+    writeTestConfig(
+      folder,
+      `{ ...base, prices: { ...base.prices, flagship: { input: ${input}, output: 2, discountPercent: 0 } },
+        limits: { addressRpm: 1_000_000 }, plans: ${JSON.stringify(plans)}, defaultPlan: 'ample',
+        plugins: [...base.plugins, ${dyingPlugin}]${rest} }`,
+    )
+  writeFileSync(keyFile, 'sk-first-key-0123\n')
+  const env = {
+    WORKERS: '2',
+    DATA_DIR: folder,
+    UPSTREAM_BASE_URL: upstream.url,
+    UPSTREAM_MODEL_FLAGSHIP: 'demo-flagship',
+    UPSTREAM_API_KEY_FILE: keyFile,
+    METRICS_TOKEN: 'scrape-me',
+    GATEWAY_CONFIG: write(1),
+  }
+  const server = await startServerProcess(t, env)
+  const operate = createOperatorCli(t, folder, { plans, defaultPlan: 'ample' })
+  await operate('account', 'create', '--email', 'ann@example.com')
+  const { stdout } = await operate('key', 'create', '--account', 'ann@example.com', '--name', 'test')
+  const token = /svc_live_\w+/.exec(stdout)?.[0] ?? ''
+  const send = (headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+    fetch(`${server.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close', ...headers },
+      body: JSON.stringify(shortTurn),
+    })
+  const chat = async (): Promise<void> => {
+    // New connections, so that every thread serves some.
+    const answers = await Promise.all(Array.from({ length: 12 }, () => send()))
+    for (const answer of answers) {
+      t.equal(answer.status, 200)
+      await answer.text()
+    }
+  }
+  const readPrices = (): number[] => [...new Set(readTurns(join(folder, 'gateway.db')).map(({ input }) => input))]
+  const reload = async (): Promise<{ code: number; stdout: string }> => {
+    const command = [join(checkoutRoot, 'src/operator/main.ts'), 'reload']
+    const code = `import('${command[0]}').then(({ main }) => main(['', '', 'reload']))`
+    return promisify(execFile)(process.execPath, ['--eval', code], {
+      env: { PATH: process.env['PATH'], ...compileCacheEnvironment, DATA_DIR: folder, GATEWAY_CONFIG: env.GATEWAY_CONFIG },
+    }).then(
+      ({ stdout }) => ({ code: 0, stdout }),
+      (error: { code: number; stdout: string }) => ({ code: error.code, stdout: error.stdout }),
+    )
+  }
+  const readMetrics = async (): Promise<string> =>
+    (await fetch(`${server.url}/metrics`, { headers: { authorization: 'Bearer scrape-me' } })).text()
+  const findReload = async (): Promise<unknown> => {
+    const { findings } = JSON.parse((await operate('doctor', '--json')).stdout) as { findings: { what: string }[] }
+    return findings.find(({ what }) => what === 'reload')
+  }
+  await chat()
+  t.same(readPrices(), [1_000])
+  t.notMatch(await readMetrics(), /^svc_config_reload_success_timestamp_seconds/m)
+  t.match(await readMetrics(), /^svc_config_reload_successful 1$/m)
+  t.equal(await findReload(), undefined)
+
+  write(3, `, timeZone: 'Asia/Shanghai'`)
+  writeFileSync(keyFile, 'sk-second-key-0123\n')
+  const reloaded = await reload()
+  t.equal(reloaded.code, 0)
+  t.match(reloaded.stdout, 'Reloaded: upstreams, prices.')
+  t.match(reloaded.stdout, 'As before until a restart: timeZone.')
+  keys.length = 0
+  await chat()
+  t.same(readPrices(), [1_000, 3_000])
+  t.same([...new Set(keys)], ['Bearer sk-second-key-0123'])
+
+  t.match(await findReload(), { ok: true, detail: /^the last one, .* ago, was accepted$/ })
+  const accepted = /^svc_config_reload_success_timestamp_seconds (\S+)$/m.exec(await readMetrics())?.[1]
+  t.ok(Number(accepted) > 1.7e9, String(accepted))
+
+  write(5, ', listne: {}')
+  const refused = await reload()
+  const metrics = await readMetrics()
+  for (const line of [
+    'svc_config_reloads_total{outcome="accepted"} 1',
+    'svc_config_reloads_total{outcome="refused"} 1',
+    'svc_config_reload_successful 0',
+    `svc_config_reload_success_timestamp_seconds ${accepted}`,
+  ])
+    t.ok(metrics.split('\n').includes(line), line)
+  t.match(await findReload(), {
+    ok: false,
+    detail: /^the last one, .* ago, was refused, .*unknown key 'listne'\. Correct it and run/,
+  })
+  t.equal(refused.code, 1)
+  t.match(refused.stdout, "unknown key 'listne'")
+  writeFileSync(env.GATEWAY_CONFIG, 'process.exit(0)\n')
+  t.match(await reload(), { code: 1, stdout: /its process ended with 0/ })
+  writeFileSync(env.GATEWAY_CONFIG, `throw new Error('no key')\n`)
+  t.match(await reload(), { code: 1, stdout: /no key/ })
+  t.match(await findReload(), { ok: false, detail: /no key\. Correct it and run/ })
+  // Threads import the plugins of the file, so it must be one that can be evaluated.
+  write(5, ', listne: {}')
+  await chat()
+  t.same(readPrices(), [1_000, 3_000])
+
+  // Its replacement serves as the thread beside it does, whatever the file has now.
+  await send({ 'x-die': '1' }).catch(() => undefined)
+  const countWorkers = async (): Promise<string> => (await readMetrics()).replace(/[^]*^(svc_workers \d)$[^]*/m, '$1')
+  await waitUntil(() => server.log().includes('a worker died and is replaced'), 'the thread to end')
+  await waitUntil(async () => (await countWorkers()) === 'svc_workers 2', 'another one to serve', 50)
+  await chat()
+  t.same(readPrices(), [1_000, 3_000])
+
+  write(7)
+  server.child.kill('SIGHUP')
+  await waitUntil(() => server.log().split('the configuration was reloaded').length === 3, 'the reload')
+  t.match(await readMetrics(), /^svc_config_reload_successful 1$/m)
+  t.match(await findReload(), { ok: true })
+  await chat()
+  t.same(readPrices(), [1_000, 3_000, 7_000])
+  t.notMatch(server.log(), /sk-(?:first|second)-key/)
+  t.equal(await server.terminate('SIGTERM'), 0)
+  t.equal((await reload()).code, 1, 'no server can be reached')
+})

@@ -1,7 +1,7 @@
 /** Polls for a state that no event reports. */
 
 /** The longest wait of a test for an expected state: it continues as soon as the state is there, so only a failure takes as long. */
-const defaultTimeoutMs = 60_000
+const defaultTimeoutMs = 300_000
 
 /**
  * Calls `probe` every `intervalMs` until it returns a value other than false and undefined, and returns that value. Throws with the

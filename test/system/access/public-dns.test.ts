@@ -50,12 +50,16 @@ t.test('rejects an unknown name', async (t) => {
 
 t.test('gives up a silent name server before a connection timeout and delays no other name', async (t) => {
   const names = createPublicResolver([await nameServer(t)])
-  const started = performance.now()
-  const silent = Array.from({ length: 8 }, async () => names('silent.example').catch(({ code }: { code: string }) => code))
+  const ended: string[] = []
+  const silent = Array.from({ length: 8 }, () =>
+    names('silent.example').catch(({ code }: { code: string }) => {
+      ended.push('silent')
+      return code
+    }),
+  )
   const half = names('half.example')
-  const thereMs = names('there.example').then(() => performance.now() - started)
-  t.ok((await thereMs) < 1_000, 'beside it')
+  await names('there.example').then(() => ended.push('there'))
   t.same(await half, [{ address: '203.0.114.7', family: 4 }], 'an answer for one address family is enough')
   t.same(new Set(await Promise.all(silent)), new Set(['ETIMEOUT']))
-  t.ok(performance.now() - started < 8_000)
+  t.same(ended, ['there', ...Array(8).fill('silent')])
 })

@@ -63,7 +63,6 @@ async function startClaudeCode(
           DISABLE_AUTOUPDATER: '1',
           ...env,
         },
-        timeoutMs: 120_000,
       })
     },
     async count() {

@@ -103,7 +103,6 @@ ${provider}
       return runProgram(packages.findProgram('codex'), ['exec', '--skip-git-repo-check', '-s', 'danger-full-access', prompt], {
         cwd: project,
         env: { PATH: process.env['PATH'], HOME: home, CODEX_HOME: join(home, '.codex'), SVC_API_KEY: key, TERM: 'xterm' },
-        timeoutMs: 120_000,
       })
     },
     async count() {

@@ -38,7 +38,6 @@ async function startMember(t: Test): Promise<Member> {
       runProgram(program, args, {
         cwd: join(home, 'project'),
         env: { PATH: process.env['PATH'], HOME: home, TERM: 'dumb', SVC_API_KEY: key, ...env },
-        timeoutMs: 120_000,
       }),
     async listTurns() {
       await gateway.waitUntilSettled()

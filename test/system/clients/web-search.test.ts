@@ -189,7 +189,6 @@ async function runClaude(t: Test, client: SearchingClient): Promise<{ readonly s
         ENABLE_TOOL_SEARCH: 'false',
         DISABLE_AUTOUPDATER: '1',
       },
-      timeoutMs: 120_000,
     },
   )
   t.equal(code, 0, stderr)
@@ -264,7 +263,7 @@ for (const [mode, searches] of [
     const { stdout, stderr, code } = await runProgram(
       client.packages.findProgram('codex'),
       ['exec', '--skip-git-repo-check', 'Find the version'],
-      { cwd: home, env: { PATH: process.env['PATH'], HOME: home, SVC_API_KEY: client.token }, timeoutMs: 120_000 },
+      { cwd: home, env: { PATH: process.env['PATH'], HOME: home, SVC_API_KEY: client.token } },
     )
     t.equal(code, 0, stderr)
     t.equal(client.listSearches().length, searches)

@@ -101,7 +101,7 @@ t.test('fails only the turn with an invalid response header, whenever the header
     })
     const { token } = await g.createMember()
     g.demo.script(() => ({ text: 'all is well', ttftMs }))
-    const response = await g.chat(token, { stream }, { signal: AbortSignal.timeout(5_000) })
+    const response = await g.chat(token, { stream })
     const { debug } = await expectErrorEnvelope(t, response, { status: 500, code: 'internal_error' }, when)
     t.equal(debug.quotaRefunded, true, when)
     t.match(await g.listTurns(), [{ state: 'refunded', code: 'internal_error' }], when)

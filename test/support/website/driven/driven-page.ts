@@ -65,7 +65,7 @@ export class DrivenPage {
           return false
         },
       )
-    await waitUntil(isTrue, expression, 50, 20_000).catch(async (error: unknown) => {
+    await waitUntil(isTrue, expression, 50).catch(async (error: unknown) => {
       const text = await this.read<string>('location.href + " " + document.body.innerText').catch(() => String(seen))
       throw new Error(`${String(error)}, at ${text.slice(0, 1500)}`)
     })

@@ -86,7 +86,7 @@ export async function openWebKit(t: Test, site: string): Promise<DrivenPage | un
   const resize = async (width: number, height: number): Promise<void> => {
     await call('POST', `${session}/window/rect`, { width, height })
     const inner = () => call<number>('POST', `${session}/execute/sync`, { script: 'return innerWidth', args: [] })
-    await waitUntil(async () => (await inner()) === width, `a page ${width} pixels wide`, 20, 10_000)
+    await waitUntil(async () => (await inner()) === width, `a page ${width} pixels wide`, 20)
   }
   return new DrivenPage(
     {

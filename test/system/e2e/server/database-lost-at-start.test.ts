@@ -11,7 +11,7 @@ import { createTemporaryFolder } from '../../../support/temporary-folder.ts'
 
 const program = join(import.meta.dirname, '../../../../bin/svc-gateway.js')
 
-t.test('a server whose start cannot finish exits', { timeout: 60_000 }, async (t) => {
+t.test('a server whose start cannot finish exits', async (t) => {
   const postgres = await startPostgresServer(t, async () => {})
   if (postgres === undefined) return
   const url = new URL(await postgres.createDatabase(t, { empty: true }))

@@ -90,12 +90,10 @@ t.test('refuses to start with one sentence where the configuration cannot work',
     [{ PORT: 'eighty' }, /PORT must be a whole number/],
     [{ TRUSTED_PROXIES: 'everybody' }, /'everybody' is neither an address nor a CIDR/],
   ] as const) {
-    const from = performance.now()
     const server = await startServerProcess(t, { DATA_DIR: createTemporaryFolder(t), ...environment })
     t.equal(server.child.exitCode, 1)
     t.match(server.log(), sentence)
     t.match(server.log(), /^svc-gateway cannot start:\n.*gateway\.config\.ts cannot work:\n {2}/)
     t.notMatch(server.log(), /\n\s+at /, 'no stack')
-    t.ok(performance.now() - from < 20_000)
   }
 })

@@ -249,7 +249,7 @@ t.test('a server with two threads that is killed delivers what waited after it h
   await first.terminate('SIGKILL')
   program.behave = () => 204
   const second = await startServerProcess(t, environment)
-  await waitUntil(() => program.taken.length > 1, 'the deliveries after the start', 50, 180_000)
+  await waitUntil(() => program.taken.length > 1, 'the deliveries after the start', 50)
   t.same([...new Set(readTypes(program))], ['account.created'])
   await waitUntil(async () => !JSON.stringify(await readLog()).includes('"waiting"'), 'the log', 100)
   // The first start has created an account too.

@@ -109,10 +109,8 @@ t.test('answers a request that does not arrive in time with 408, and leaves a ru
   const session = await openSession(t)
   const turn = startLongTurn(session)
   const slow = request(session, { ':path': '/oauth/register' })
-  const startedMs = performance.now()
   slow.write('{"redirect_uris":["')
   t.equal(await readStatus(slow), 408)
-  t.ok(performance.now() - startedMs < timeouts.requestMs + 5_000, 'without waiting for the rest of its body')
   t.match(JSON.parse(await readText(slow)), { ok: false, code: 'invalid_request', message: /did not arrive in time/ })
   await waitUntil(() => slow.closed, 'the stream to end')
   t.match(await turn.text, /\[DONE\]\n\n$/)
@@ -121,10 +119,8 @@ t.test('answers a request that does not arrive in time with 408, and leaves a ru
 t.test('sends a refusal that waits for its body when the time is over, and ends the stream', async (t) => {
   const session = await openSession(t)
   const refused = request(session, { ':path': '/oauth/register' })
-  const startedMs = performance.now()
   refused.write(Buffer.alloc(300 * 1024, ' '))
   t.equal(await readStatus(refused), 413)
-  t.ok(performance.now() - startedMs < timeouts.requestMs + 5_000)
   refused.resume()
   await waitUntil(() => refused.closed, 'the stream to end')
 })
@@ -218,11 +214,13 @@ t.test('ends a session that violates the protocol outside of a stream', async (t
   await once(socket, 'secureConnect')
   const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])
   const dataOfNoStream = Buffer.from([0, 0, 1, 0, 0, 0, 0, 0, 0, 1])
-  const startedMs = performance.now()
+  const received: Buffer[] = []
+  socket.on('data', (piece: Buffer) => received.push(piece))
   socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings, dataOfNoStream]))
-  socket.on('error', () => undefined).resume()
+  socket.on('error', () => undefined)
   await once(socket, 'close')
-  t.ok(performance.now() - startedMs < timeouts.headersMs + 400, 'sooner than an idle session')
+  const goAway = listFrames(received).find(({ type }) => type === 7)
+  t.equal(goAway?.payload.readUInt32BE(4), http2.constants.NGHTTP2_PROTOCOL_ERROR, 'GOAWAY')
 })
 
 for (const [name, overrides] of [

@@ -257,7 +257,7 @@ t.test('closes a file session that is opened while the previous one ends', async
     await new Promise((resolve) => setTimeout(resolve, ms))
     await client.call('files.stat', { sshId, path: '/' })
   }
-  await waitUntil(() => sessions().length === 0, 'all are gone', 20, 15_000)
+  await waitUntil(() => sessions().length === 0, 'all are gone', 20)
 })
 
 t.test('a wrong key and an unknown host fail with the message of ssh', async (t) => {

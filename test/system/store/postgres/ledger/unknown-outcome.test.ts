@@ -145,10 +145,7 @@ if (cluster !== undefined) {
     await addAccount(store)
     await store.ledger.settle(createSettleOrder((await heldBy(store)).id, 1))
     proxy.isBlocked = true
-    const startedMs = performance.now()
-    const refused = t.rejects(store.ledger.reserve(createReserveOrder()), GatewayError)
-    await refused
-    t.ok(performance.now() - startedMs < 5_000, 'within five seconds')
+    await t.rejects(store.ledger.reserve(createReserveOrder()), GatewayError)
     t.match(store.ledger.stats(), { writable: false })
     proxy.isBlocked = false
     await proxy.dropConnections(0)

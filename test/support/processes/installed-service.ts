@@ -206,14 +206,18 @@ export class InstalledService {
     return { code: await code, stdout, stderr }
   }
 
-  /** As `operate`, and kills the command before its step of that number; 0: never. Returns the steps that it took. */
-  async operateKilled(version: string, words: readonly string[], step: number): Promise<readonly string[]> {
+  /** As `operate`, and kills the command before its step of that number; 0: never. Returns the steps that it took, too. */
+  async operateKilled(
+    version: string,
+    words: readonly string[],
+    step: number,
+  ): Promise<CommandResult & { readonly steps: readonly string[] }> {
     const file = join(this.#state, 'steps')
     rmSync(file, { force: true })
     const preload = join(this.#folder, 'bin/kill-at-step.cjs')
     const environment = { STEPS_FILE: file, KILL_AT_STEP: String(step) }
-    await this.operate(version, words, environment, `--require=${preload}`)
-    return readFileSync(file, 'utf8').trim().split('\n')
+    const result = await this.operate(version, words, environment, `--require=${preload}`)
+    return { ...result, steps: readFileSync(file, 'utf8').trim().split('\n') }
   }
 
   /** What svc-gateway-upgrade-back.service does when systemd has given up: its conditions, and its command. */

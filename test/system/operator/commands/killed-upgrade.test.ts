@@ -1,5 +1,5 @@
 /** `svc-gateway upgrade` that is killed at any of its steps. */
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { buildUpgradeReleases, layout, readDatabase, startPresentVersion } from '../../../support/processes/upgrade-releases.ts'
@@ -24,7 +24,7 @@ t.test(
   async (t) => {
     const { service, key } = await startPresentVersion(t, releases)
     const words = ['upgrade', '--to', migrating, '--ignore-doctor']
-    const steps = await service.operateKilled('current', words, 0)
+    const { steps } = await service.operateKilled('current', words, 0)
     t.same([service.current, readDatabase(service).turns], ['7.1.0', 2])
     t.match((await service.operate('current', ['upgrade', '--back', '--lose-them'])).stdout, 'runs again')
     rmSync(join(service.root, '7.1.0'), { recursive: true })
@@ -49,8 +49,12 @@ t.test(
 t.test('where the new version does not start and the upgrade was killed, the service goes back with all data', async (t) => {
   const { service, key } = await startPresentVersion(t, releases)
   const words = ['upgrade', '--to', brokenMigrating, '--ignore-doctor']
-  const steps = await service.operateKilled('current', words, 0)
-  t.equal(service.current, presentVersion)
+  const { steps, code, stdout, stderr } = await service.operateKilled('current', words, 0)
+  t.equal(code, 1)
+  t.match(stderr, '7.1.1 did not become ready')
+  t.match(stdout, `${presentVersion} runs again, with all its data: 7.1.1 had sold nothing`)
+  t.same([service.current, readDatabase(service)], [presentVersion, { layout, turns: 2 }])
+  t.notOk(existsSync(join(service.root, 'unfinished')))
   const switched = steps.findIndex((step) => step.startsWith('renameSync') && step.endsWith('/current'))
   t.ok(switched > 0)
   let turns = 2

@@ -52,7 +52,7 @@ interface Pace {
 const models = [...demoModels, 'demo-bench', 'demo-bench-whole']
 
 /** Chooses the script of a call after its body was read or, with `at: 'head'`, after its head. */
-type ScriptFor = (call: FakeCall) => Script | undefined
+type ScriptFor = (call: FakeCall) => Script | undefined | Promise<Script | undefined>
 
 export interface FakeUpstream {
   /** Base URL for clients; ends in `/v1`. */
@@ -98,12 +98,12 @@ export async function startFakeUpstream(options: FakeOptions = {}): Promise<Fake
   async function serve(req: IncomingMessage, res: ServerResponse, call: FakeCall, signal: AbortSignal): Promise<void> {
     try {
       authorize(call)
-      call.script = scriptFromHeaders(call)
+      call.script = await scriptFromHeaders(call)
       const early = call.script?.early === true
       const body = early ? empty : await readBody(req)
       if (isBench(req, body)) return await sendBench(res, body, bench, call, record)
       call.rawBody = body.toString('utf8', 0, maxStoredBodyBytes)
-      if (decide?.at === 'body') call.script = decide.by(call) ?? call.script
+      if (decide?.at === 'body') call.script = (await decide.by(call)) ?? call.script
       const reply = route(call, body.toString('utf8'))
       record.notifyRead(call)
       await send(res, call.script?.gzip === undefined ? reply : gzipReply(reply), call.script ?? {}, {
@@ -126,10 +126,10 @@ export async function startFakeUpstream(options: FakeOptions = {}): Promise<Fake
     throw new BadRequest('Incorrect API key provided.', { status: 401, code: 'invalid_api_key' })
   }
 
-  function scriptFromHeaders(call: FakeCall): Script | null {
+  async function scriptFromHeaders(call: FakeCall): Promise<Script | null> {
     const header = call.headers['x-demo-script']
     if (options.faults === true && typeof header === 'string') return parseScript(header)
-    return (decide?.at === 'head' ? decide.by(call) : undefined) ?? null
+    return (decide?.at === 'head' ? await decide.by(call) : undefined) ?? null
   }
 
   function route(call: FakeCall, body: string): Reply {

@@ -88,7 +88,11 @@ t.test('limits concurrent turns and requests a minute over all keys of an accoun
   const g = await startGateway(t, { plans: { pro: { rpm: 12, concurrency: 3 } } }, { clock })
   const account = await g.createAccount('pro')
   const keys = [await g.createKey(account), await g.createKey(account)]
-  g.demo.script(() => ({ headMs: 4_000 }))
+  const gate = Promise.withResolvers<void>()
+  g.demo.script(async () => {
+    await gate.promise
+    return undefined
+  })
   let refusals = 0
   const asked = Array.from({ length: 6 }, async (_, i) => {
     const response = await g.chat(keys[i % 2] ?? '')
@@ -96,6 +100,7 @@ t.test('limits concurrent turns and requests a minute over all keys of an accoun
     return response
   })
   await waitUntil(() => refusals === 3 && g.demo.stats().requests === 3, 'three to run and three to be refused')
+  gate.resolve()
   clock.advance(4_000)
   const answers = await Promise.all(asked)
   t.equal(answers.filter(({ status }) => status === 200).length, 3)

@@ -56,9 +56,24 @@ if (cluster !== undefined) {
   })
 
   t.test('applies quota, concurrency and requests a minute over all nodes together', async (t) => {
-    demo.script(() => ({ headMs: 6_000, tokens: 1 }))
+    // No turn ends before the others were refused.
+    const gate = Promise.withResolvers<void>()
+    demo.script(async () => {
+      await gate.promise
+      return { tokens: 1 }
+    })
     const [twenty, narrow] = await Promise.all([member('twenty'), member('narrow')])
-    t.same(await Promise.all([ask(60, twenty.key.token), ask(60, narrow.key.token)]), [
+    let refused = 0
+    const asked = [twenty, narrow].map(({ key }) =>
+      Array.from({ length: 60 }, async (_, nth) => {
+        const answer = await chat(node(nth).url, key.token)
+        if (answer.status !== 200) refused += 1
+        return answer
+      }),
+    )
+    await waitUntil(() => refused >= 40 + 55, 'the refusals')
+    gate.resolve()
+    t.same(await Promise.all(asked.map(statuses)), [
       { 200: 20, 429: 40 },
       { 200: 5, 429: 55 },
     ])

@@ -153,14 +153,6 @@ export const errorCatalog = {
     en: 'This method is not supported here.',
     zh: '不支持该请求方法。',
   },
-  not_acceptable: {
-    status: 406,
-    stage: 'validation',
-    type: 'invalid_request_error',
-    actions: ['fix_request'],
-    en: 'None of the requested formats can be produced.',
-    zh: '无法返回所请求的格式。',
-  },
   payload_too_large: {
     status: 413,
     stage: 'validation',

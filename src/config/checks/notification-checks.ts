@@ -9,8 +9,7 @@ type NotificationConfig = GatewayConfig['notifications']
 type PersonReceiver = NotificationConfig['people'][string]
 
 /** What a template may name, as `{{title}}`. */
-export const templateFields = ['title', 'text', 'kind', 'phase', 'subject', 'time', 'service'] as const
-export type TemplateField = (typeof templateFields)[number]
+const templateFields = ['title', 'text', 'kind', 'phase', 'subject', 'time', 'service'] as const
 export const templateFieldPattern = /\{\{\s*(\w*)\s*\}\}/g
 
 /** The keys that each kind of receiver needs, and those that it may have besides. */

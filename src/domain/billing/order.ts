@@ -28,9 +28,6 @@ export const orderStates = [
  */
 export type OrderState = (typeof orderStates)[number]
 
-/** States in which the provider is asked until it gives a final answer. */
-export const openOrderStates = ['created', 'sent', 'paid', 'refunding'] as const satisfies readonly OrderState[]
-
 /** What the purchase does, by the table of rules in docs/selling.md. */
 export type PurchaseEvent = 'first' | 'renewal' | 'upgrade' | 'downgrade' | 'interval' | 'pack'
 

@@ -34,11 +34,6 @@ export class Breaker {
     return true
   }
 
-  /** `allows` for a target without an alternative: it is left out only if calls in a row have failed, not if a part of them fails. */
-  allowsWithoutAlternative(now: number): boolean {
-    return this.allows(now) || !this.isDown
-  }
-
   /** Whether only probes are admitted. */
   get isOpen(): boolean {
     return this.#openedAt !== null

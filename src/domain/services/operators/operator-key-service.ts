@@ -35,7 +35,6 @@ type OperatorKeyResult =
   | { readonly kind: 'needs_networks' | 'needs_daily_limit' | 'too_many' }
 
 export const maxOperatorKeys = 50
-export const defaultOperatorKeyDays = 90
 const dayMs = 86_400_000
 const lastUsedIntervalMs = 60_000
 const shownPrefixLength = 4

@@ -9,7 +9,7 @@ const processGroups: readonly (readonly string[])[] = [
   ['test/system/e2e/website/{firefox,webkit}-journeys.*'],
   ['test/system/e2e/website/**'],
   ['test/system/clients/**'],
-  ['test/system/operator/commands/{upgrade,killed-upgrade,init,stored-backups,migrate-store}.*'],
+  ['test/system/operator/commands/{upgrade,killed-upgrade}.*'],
   ['test/system/e2e/cluster/**'],
   [
     'test/system/e2e/server/{first-run,workers,server-lock,graceful-shutdown}.*',
@@ -17,6 +17,7 @@ const processGroups: readonly (readonly string[])[] = [
     'test/system/launch.*',
   ],
   ['test/system/e2e/server/**', 'test/system/e2e/cli/**', 'test/system/cli/packaging.*'],
+  ['test/system/operator/commands/{init,stored-backups,migrate-store}.*'],
   ['test/system/proxies/{large-refusals,pgbouncer,unavailable-node}.*'],
   ['test/system/proxies/{turns,client-address,doctor-from}.*'],
   ['test/system/http/**'],

@@ -7,7 +7,7 @@ import { createCalendar } from '../../src/domain/billing/period.ts'
 import type { Plan } from '../../src/domain/billing/plan.ts'
 import { termsNoticeMs } from '../../src/domain/billing/subscription-notice.ts'
 import { renewalGraceMs } from '../../src/domain/billing/subscription-queue.ts'
-import { comparePlans, includesPlan, resolvePlan } from '../../src/domain/billing/terms.ts'
+import { comparePlans, includesPlan, resolvePlan, serializePlan } from '../../src/domain/billing/terms.ts'
 import type { Account } from '../../src/domain/identity/account.ts'
 import { AttemptLimits, mergeAttemptLimits } from '../../src/domain/identity/limits/attempt-limits.ts'
 import type { PurchaseEmail } from '../../src/domain/services/member-mailer.ts'
@@ -178,11 +178,33 @@ class Run {
     await world.subscriptions.move({ from, to, at: isNow ? 'now' : 'renewal', isDryRun: false, reason: null })
     this.#count(isNow ? 'moves now' : 'moves at renewal')
     if (!isNow) return
-    for (const { account, promises } of this.#members)
-      if (served.find(({ id }) => id === account.id)?.terms?.id === from.id) {
-        const running = findHighest(promises, this.#time.now)
-        if (running !== undefined) running.plan = to.plan
-      }
+    for (const member of this.#members) {
+      const running = findHighest(member.promises, this.#time.now)
+      if (running !== undefined && served.find(({ id }) => id === member.account.id)?.terms?.id === from.id)
+        running.plan = to.plan
+      this.#moveWaiting(member, from.plan, to.plan)
+    }
+  }
+
+  /** What waits may now be higher than what runs, and goes before it. */
+  #moveWaiting(member: Member, from: Plan, to: Plan): void {
+    const { now } = this.#time
+    const [, ...waiting] = listAlive(member.promises, now)
+    const moved = waiting.filter(({ plan }) => serializePlan(plan) === serializePlan(from))
+    if (moved.length === 0) return
+    const rests = new Map<Promised, number>()
+    let end = now
+    for (const each of listAlive(member.promises, now)) {
+      rests.set(each, each.end - end)
+      end = each.end
+    }
+    for (const each of moved) each.plan = to
+    end = now
+    for (const each of listAlive(member.promises, now)) {
+      end += rests.get(each) ?? 0
+      each.end = end
+      this.#watchEnd(end)
+    }
   }
 
   async #begin(member: Member, index: number): Promise<void> {
@@ -385,12 +407,15 @@ class Run {
   }
 }
 
-/** Of what still applies; a renewal that failed applies for seven days more. */
 function findHighest(promises: readonly Promised[], now: number): Promised | undefined {
-  const alive = promises.filter(
-    ({ end, renewal }) => now < (renewal === null || renewal.isCancelled ? end : end + renewalGraceMs),
-  )
-  return alive.toSorted((one, other) => comparePlans(other.plan, one.plan))[0]
+  return listAlive(promises, now)[0]
+}
+
+/** What still applies, in the order in which it runs; a renewal that failed applies for seven days more. */
+function listAlive(promises: readonly Promised[], now: number): readonly Promised[] {
+  return promises
+    .filter(({ end, renewal }) => now < (renewal === null || renewal.isCancelled ? end : end + renewalGraceMs))
+    .toSorted((one, other) => comparePlans(other.plan, one.plan))
 }
 
 let lastCode = 0

@@ -1,4 +1,7 @@
-/** A member's journeys by links and forms alone, in a browser whose scripts are off, on a phone and on a wide screen. */
+/**
+ * A member's journeys by links and forms alone, in a browser whose scripts are off: every other one on a phone, the others on a wide screen,
+ * and what they meet at all widths.
+ */
 import { readFileSync } from 'node:fs'
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
@@ -15,15 +18,19 @@ import { openSignedIn } from '../../../support/website/sign-in.ts'
 interface Journey {
   readonly gateway: TestGateway
   readonly page: Page
+  readonly isPhone: boolean
   /** Every line and table of the page is whole from 320 to 1280 pixels. */
   readonly checkWidths: (what: string) => Promise<void>
 }
 
 const browser = await openChromium(t)
-if (browser !== undefined) for (const width of [360, 1280]) runJourneys(browser, width)
+if (browser !== undefined) runJourneys(browser)
 
-function runJourneys(browser: Browser, width: number): void {
+function runJourneys(browser: Browser): void {
+  let count = 0
   const test = (title: string, path: string, run: (t: Test, journey: Journey) => Promise<void>): void => {
+    const isPhone = count++ % 2 === 0
+    const width = isPhone ? 360 : 1280
     t.test(`${title}, at ${width} pixels`, async (t) => {
       const gateway = await startGateway(t)
       const viewport = { width, height: 740 }
@@ -35,7 +42,7 @@ function runJourneys(browser: Browser, width: number): void {
       }
       await (path.startsWith('/sign-in') ? page.goto(path) : openSignedIn(page, gateway, 'mei@example.com', path))
       t.equal(await page.locator('noscript').count(), 0, 'the page needs no script')
-      await run(t, { gateway, page, checkWidths })
+      await run(t, { gateway, page, isPhone, checkWidths })
       t.same(
         problems.filter((problem) => !problem.startsWith('left the site: http://127.0.0.1:')),
         [],
@@ -336,16 +343,18 @@ function runJourneys(browser: Browser, width: number): void {
     t.equal((await program.exchangeCode(code, { redirect_uri: address })).status, 200)
   })
 
-  test('signs out', '/sessions', async (t, { gateway, page }) => {
-    await page
-      .locator('summary:visible', { hasText: width < 800 ? 'Menu' : 'm' })
-      .first()
-      .click()
-    await page.locator('.menu[open]').getByRole('button', { name: 'Sign out' }).click()
-    await page.waitForURL(`${gateway.url}/`)
-    await page.goto('/sessions')
-    t.match(page.url(), '/sign-in?next=')
-  })
+  // The menu is another one on a phone.
+  for (const _ of [1, 2])
+    test('signs out', '/sessions', async (t, { gateway, page, isPhone }) => {
+      await page
+        .locator('summary:visible', { hasText: isPhone ? 'Menu' : 'm' })
+        .first()
+        .click()
+      await page.locator('.menu[open]').getByRole('button', { name: 'Sign out' }).click()
+      await page.waitForURL(`${gateway.url}/`)
+      await page.goto('/sessions')
+      t.match(page.url(), '/sign-in?next=')
+    })
 }
 
 /** The second press ends the navigation of the first one, and waiting for a navigation would fail with it. */

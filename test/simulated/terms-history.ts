@@ -33,6 +33,8 @@ export interface TermsHistory {
 
 const [hourMs, dayMs] = [3_600_000, 86_400_000]
 const [configurationChanges, changePauseMs] = [20, 7 * dayMs]
+/** A month has 28 to 31 days. */
+const monthSlackMs = 3 * dayMs
 const calendar = createCalendar('UTC')
 const never = new AbortController().signal
 
@@ -41,6 +43,8 @@ interface Promised {
   plan: Plan
   /** Until when it applies. */
   end: number
+  /** By how much the end may differ: what begins at another date than was expected then has months of other lengths. */
+  slackMs: number
   /** A renewal that its provider charges: what is charged at most, and the interval. */
   renewal: { price: Money; readonly interval: 'month' | 'year'; readonly reference: string; isCancelled: boolean } | null
 }
@@ -202,7 +206,7 @@ class Run {
     end = now
     for (const each of listAlive(member.promises, now)) {
       end += rests.get(each) ?? 0
-      each.end = end
+      moveEnd(each, end - each.end)
       this.#watchEnd(end)
     }
   }
@@ -292,9 +296,10 @@ class Run {
   }
 
   /** What waits for a higher plan follows it with the rest of its span. */
-  #promise(member: Member, { begin, ...promised }: Promised & { readonly begin: number }): void {
+  #promise(member: Member, { begin, ...bought }: Omit<Promised, 'slackMs'> & { readonly begin: number }): void {
+    const promised = { ...bought, slackMs: 0 }
     for (const each of member.promises)
-      if (each.end > this.#time.now && comparePlans(promised.plan, each.plan) > 0) each.end += promised.end - begin
+      if (each.end > this.#time.now && comparePlans(promised.plan, each.plan) > 0) moveEnd(each, promised.end - begin)
     member.promises.push(promised)
     for (const each of member.promises) this.#watchEnd(each.end)
   }
@@ -305,7 +310,7 @@ class Run {
     const former = findHighest(member.promises, now)
     if (former === undefined) return
     member.promises = member.promises.filter((each) => each !== former)
-    for (const each of member.promises) if (each.end > former.end) each.end -= former.end - now
+    for (const each of member.promises) if (each.end > former.end) moveEnd(each, now - former.end)
   }
 
   /** One check in the last instant, and one when the next plan begins. */
@@ -366,6 +371,7 @@ class Run {
         const served = resolvePlan({ plans, defaultPlan: 'free' }, account)
         if (member.charged !== null) this.#checkRenewal(member, served, account.planUntil)
         const promised = findHighest(member.promises, this.#time.now)
+        if (member.promises.some((each) => isEndUncertain(each, this.#time.now))) continue
         if (promised !== undefined && !includesPlan(served, promised.plan))
           this.#faults.push(
             `${account.id} has ${served.id} of ${served.pools.fast.month}, bought ${promised.plan.id} of ${promised.plan.pools.fast.month}`,
@@ -405,6 +411,16 @@ class Run {
   #count(what: string): void {
     this.#counts[what] = (this.#counts[what] ?? 0) + 1
   }
+}
+
+function moveEnd(promised: Promised, ms: number): void {
+  if (ms === 0) return
+  promised.end += ms
+  promised.slackMs += monthSlackMs
+}
+
+function isEndUncertain({ end, slackMs }: Promised, now: number): boolean {
+  return Math.abs(now - end) < slackMs
 }
 
 function findHighest(promises: readonly Promised[], now: number): Promised | undefined {

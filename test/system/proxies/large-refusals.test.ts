@@ -8,8 +8,9 @@ import { check, checkDocumentedTable, knownFailures } from './known-failures.ts'
 
 t.jobs = 3
 
-const times = 4
-const atOnce = 4
+/** `bench/large-refusals.ts` sends thousands. */
+const atOnce = 2
+const strangersAtOnce = 4
 /** The share that is lost varies: what is known to fail is asked for until one is lost. */
 const timesOfKnownFailure = 400
 const megabyte = 1024 * 1024
@@ -53,7 +54,7 @@ for (const configuration of configurations) {
       const whole = `each request of ${title} is refused in our envelope`
       const isKnown = knownFailures.has(`${of}: ${whole}`)
       await check(t, { of, title: whole }, () =>
-        askOften(async (asker) => refusalProblem(by[asker % by.length] ?? client, request(), status, code), isKnown),
+        askOften(async (asker) => refusalProblem(by[asker % by.length] ?? client, request(), status, code), { isKnown }),
       )
     }
   })
@@ -66,7 +67,8 @@ for (const { name } of configurations.filter(({ name }) => name.includes('severa
     const client = proxy.createClient()
     const { token } = await g.createMember()
     const over = new AbortController()
-    const strangers = askOften(async () => refusalProblem(client, post(chat, 'svc_live_made_up', 4)(), 401, 'sign_in_required'))
+    const refused = () => refusalProblem(client, post(chat, 'svc_live_made_up', 4)(), 401, 'sign_in_required')
+    const strangers = askOften(refused, { times: strangersAtOnce })
     const attack = strangers.finally(() => over.abort())
     const statuses: number[] = []
     const member = proxy.createClient()
@@ -121,11 +123,14 @@ async function refusalProblem(client: PublicClient, [path, init]: Post, status: 
 }
 
 /** What went wrong, counted: `7 × HTTP 502`. */
-async function askOften(ask: (asker: number) => Promise<string | null>, isKnown = false): Promise<readonly string[]> {
+async function askOften(
+  ask: (asker: number) => Promise<string | null>,
+  { times = atOnce, isKnown = false } = {},
+): Promise<readonly string[]> {
   const found: string[] = []
   let asked = 0
   const [most, enough] = isKnown ? [timesOfKnownFailure, 1] : [times, Infinity]
-  const askers = Array.from({ length: atOnce }, async (_, asker) => {
+  const askers = Array.from({ length: times }, async (_, asker) => {
     while (asked++ < most && found.length < enough) {
       const problem = await ask(asker)
       if (problem !== null) found.push(problem)

@@ -119,9 +119,9 @@ export class OrderRenewals {
     if (last.item.kind !== 'plan') return
     const current = await this.#findCurrent(last, subscription)
     const next = await this.#chooseTerms(current, last, subscription)
-    // The provider may charge the price before for the last time.
+    // What the provider was told to charge: by the terms of the running span or of the last order, or the price before for the last time.
     const own = findPrice(last.item.terms, last) ?? last.price
-    const prices = [own, last.price].toSorted((one, other) => other.amount - one.amount)
+    const prices = [own, last.price, current.price].toSorted((one, other) => other.amount - one.amount)
     const price = prices.find(({ amount }) => amount <= invoice.money.amount) ?? prices.at(-1) ?? last.price
     const draft: OrderDraft = {
       ...last,

@@ -7,6 +7,7 @@ import { requireMember } from '../pages/page.ts'
 import type { Page, PageContext, PageForms, PageRedirect, SubmittedForm, View } from '../pages/page.ts'
 import type { Services } from '../services/services.ts'
 import { toBodyReadOptions } from './endpoint-handler.ts'
+import { guardActions } from './operator-page.ts'
 import { readForm } from './request/read-body.ts'
 import { isSameOrigin } from './request/origin.ts'
 import { toGatewayError } from './response/attempt-limit-error.ts'
@@ -25,7 +26,9 @@ export function requireFormOrigin(ctx: Context, { origins }: Pick<Services, 'ori
 export async function submitForm(ctx: Context, page: Page, context: PageContext): Promise<View | PageRedirect> {
   const fields = await readForm(ctx.req, toBodyReadOptions(ctx, context.services))
   const form = { action: fields.get('action') ?? '', subject: fields.get('subject') ?? '', fields }
-  return page.audience === 'members' ? runAction(page, page, requireMember(context), form) : runAction(page, page, context, form)
+  if (page.audience === 'members') return runAction(page, page, requireMember(context), form)
+  if (page.audience === 'operators') return runAction(page, { actions: guardActions(page.actions ?? {}) }, context, form)
+  return runAction(page, page, context, form)
 }
 
 async function runAction<Own extends PageContext>(

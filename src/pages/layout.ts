@@ -5,9 +5,11 @@ import { getLegalLink } from './site-texts/legal-text.ts'
 import type { Account } from '../domain/identity/account.ts'
 import { themes } from './theme.ts'
 import type { Theme } from './theme.ts'
-import { interpolate } from './page.ts'
+import { interpolate, requireOperatorContext } from './page.ts'
 import type { PageData } from './page-data.ts'
-import type { PageContext, View } from './page.ts'
+import type { OperatorContext, PageContext, View } from './page.ts'
+import { nameOperator, nameRole, renderLeaveForm } from './views/operator/operator-name.ts'
+import { consolePath } from './views/operator/sections.ts'
 import { renderSignOutForm } from './views/sign-out.ts'
 
 const darkMedia = '(prefers-color-scheme: dark)'
@@ -40,7 +42,7 @@ export function renderPage(context: PageContext, view: View): string {
       </head>
       <body class="${app ? 'app' : 'page'}">
         <a class="skip" href="#content">${t.frame.skip}</a>
-        ${renderHeader(context)}
+        ${view.layout === 'console' ? renderConsoleHeader(requireOperatorContext(context)) : renderHeader(context)}
         <main id="content" tabindex="-1">${renderNotice(context, view)} ${view.main}</main>
         ${!app && renderFooter(context)} ${renderDataBlock('page-data', createPageData(context, view))}
       </body>
@@ -119,6 +121,29 @@ function renderHeader(context: PageContext): Html {
           ${links} ${viewer !== null && renderAccountLinks(context)} ${renderLanguageSwitch(context)}
           ${renderThemeChoice(context)} ${renderSignInControl(context)}
         </nav>
+      </details>
+    </div>
+  </header>`
+}
+
+/** The console has no links of members: its sections are beside the content, and the operator's own things behind their name. */
+function renderConsoleHeader(context: OperatorContext): Html {
+  const { t, services } = context
+  const name = nameOperator(context)
+  return html`<header class="top console-top">
+    <div class="shell top-row">
+      <a class="brand" href="${consolePath}"
+        >${renderLogo()}<span>${services.config.brand.name}</span> <span class="badge">${t.operator.title}</span></a
+      >
+      <details class="menu">
+        <summary class="button quiet small">
+          <span class="avatar" aria-hidden="true">${name.slice(0, 1)}</span> <span class="operator-name">${name}</span>
+        </summary>
+        <div class="menu-panel">
+          <p class="who">${name}<br />${nameRole(context)}</p>
+          <a href="/">${t.console.toSite}</a>
+          ${renderLanguageSwitch(context)} ${renderThemeChoice(context)} ${renderLeaveForm(context, 'quiet small')}
+        </div>
       </details>
     </div>
   </header>`

@@ -2,6 +2,7 @@
 import type { Account } from '../domain/identity/account.ts'
 import type { ClientInfo } from '../domain/identity/client-info.ts'
 import type { Session } from '../domain/identity/session.ts'
+import type { OperatorAccess } from '../domain/identity/operators/operator-actor.ts'
 import type { ConsoleActor } from '../domain/services/operators/console-session-service.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Services } from '../services/services.ts'
@@ -14,18 +15,21 @@ import type { Texts } from './texts/en.ts'
 
 /**
  * One page of the site, under one path. Of the audience `members`, visitors are redirected to sign in first; of `guests`, members who are
- * signed in are redirected onwards.
+ * signed in are redirected onwards; of `operators`, only operators with `access` see it.
  */
 export type Page = PageParts &
   (
     | ({ readonly audience: 'members' } & PageForms<MemberContext>)
     | ({ readonly audience: 'everyone' | 'guests' } & PageForms<PageContext>)
+    | { readonly audience: 'operators'; readonly access: OperatorAccess; readonly actions?: OperatorActions }
   )
 
 interface PageParts {
   readonly path: string
   /** Its address may have a code, or lead to one: browsers send only the origin of it with requests for other files. */
   readonly hasPrivateAddress?: boolean
+  /** It is another page to an operator who is signed in to the console, and `operator` of its context is that one. */
+  readonly findsOperator?: boolean
   readonly view: (context: PageContext) => View | Promise<View>
   /** Where its forms are sent, if not to the page itself. */
   readonly formPath?: string
@@ -55,6 +59,14 @@ export type PageAction<Context extends PageContext = MemberContext> = (
   context: Context,
   form: SubmittedForm,
 ) => Promise<View | PageRedirect>
+
+/** What an operator's form does, and what it asks of the operator; `src/http/operator-page.ts` checks that before it runs. */
+export interface OperatorAction {
+  readonly access: OperatorAccess
+  readonly run: PageAction<OperatorContext>
+}
+
+export type OperatorActions = Readonly<Record<string, OperatorAction>>
 
 /** `done` names a sentence of the page's `notices`. */
 export interface PageRedirect {
@@ -92,6 +104,8 @@ export interface PageContext {
   readonly browser: PageBrowser
   /** The session of the cookie, or null. */
   readonly member: PageMember | null
+  /** The operator, on pages of the console. */
+  readonly operator: PageOperator | null
   /** The id of this page's forms. */
   readonly formId: string
   readonly redrawn: RedrawnForm | null
@@ -113,7 +127,7 @@ export interface PageBrowser {
   /** Signs in to the account, and ends the sessions that the browser had before. */
   readonly openSession: (account: string, token: string) => Promise<void>
   /** The operator of the console's cookie, which is apart from the member's. */
-  readonly findConsoleActor: () => Promise<ConsoleActor | undefined>
+  readonly findOperator: () => Promise<PageOperator | undefined>
   /** Null deletes the console's cookie. */
   readonly setConsoleToken: (token: string | null) => void
 }
@@ -139,6 +153,15 @@ export interface PageMember {
   readonly setSessionToken: (token: string | null) => void
 }
 
+/** The operator behind a request to the console. */
+export interface PageOperator {
+  readonly actor: ConsoleActor
+  /** Null for a shell link. */
+  readonly account: Account | null
+  /** Proves the second factor again; false for a wrong code. @throws TooManyAttempts */
+  readonly stepUp: (code: string) => Promise<boolean>
+}
+
 /** The OAuth client's request in the address of the page. */
 export interface Consent {
   readonly find: () => Promise<ConsentRequest>
@@ -160,6 +183,10 @@ export interface MemberContext extends PageContext {
   readonly member: PageMember
 }
 
+export interface OperatorContext extends PageContext {
+  readonly operator: PageOperator
+}
+
 /** A page's contribution to the layout. */
 export interface View {
   readonly title: string
@@ -172,8 +199,8 @@ export interface View {
   readonly alternate?: string
   /** A stylesheet of its own, besides the site's. */
   readonly styles?: string
-  /** The chat fills the window and needs no footer. */
-  readonly layout?: 'page' | 'app'
+  /** The chat fills the window and needs no footer; the console has a header of its own. */
+  readonly layout?: 'page' | 'app' | 'console'
   readonly status?: number
   /** Where the browser goes by itself. */
   readonly refreshTo?: string
@@ -187,6 +214,13 @@ export function requireMember(context: PageContext): MemberContext {
   if (viewer === null || member === null)
     throw new Error('A page for members was rendered without a member. Its `audience` must be `members`.')
   return { ...context, viewer, member }
+}
+
+/** Pages of the console are drawn for operators only; the route sees to that. */
+export function requireOperatorContext(context: PageContext): OperatorContext {
+  const { operator } = context
+  if (operator === null) throw new Error('A page for operators was rendered without one. Its `audience` must be `operators`.')
+  return { ...context, operator }
 }
 
 /** `{name}` in a text, filled. */

@@ -21,6 +21,7 @@ import { createSecurityView, securityActions } from './views/member/security.ts'
 import { createSessionsView, sessionActions } from './views/member/sessions.ts'
 import { createUsageView } from './views/member/usage.ts'
 import { consoleActions, consoleRepeats, createConsoleView } from './views/operator/console.ts'
+import { operatorPages } from './views/operator/operator-pages.ts'
 import { createShellLinkView, shellLinkActions, shellLinkRepeats } from './views/operator/shell-link.ts'
 import { createPlansView } from './views/plans.ts'
 import { createSignInLinkView, signInLinkActions, signInLinkRepeats } from './views/sign-in-link.ts'
@@ -125,7 +126,9 @@ export const pages: readonly Page[] = [
     actions: consoleActions,
     repeats: consoleRepeats,
     notices: (t) => t.operator.notices,
+    findsOperator: true,
   },
+  ...operatorPages,
   {
     path: '/operator/link',
     audience: 'everyone',

@@ -25,7 +25,8 @@ import {
   setSessionCookie,
   setSignInStep,
 } from '../request/member-cookies.ts'
-import { readOperatorCookie, setOperatorCookie } from '../request/operator-cookie.ts'
+import { setOperatorCookie } from '../request/operator-cookie.ts'
+import { admitOperator, findPageOperator } from '../operator-page.ts'
 import { openSession } from '../open-session.ts'
 import { requireFormOrigin, submitForm } from '../page-form.ts'
 import { getClientInfo, getSession } from '../session-auth.ts'
@@ -91,6 +92,12 @@ async function servePage(ctx: Context, page: Page, { services, assets, openConse
     }
     if (page.audience === 'members' && context.viewer === null) return redirect(ctx, buildSignInPath(ctx))
     if (page.audience === 'guests' && context.viewer !== null) return redirect(ctx, toSafeReturnPath(ctx.query['next']))
+    if (page.findsOperator === true) context = { ...context, operator: (await context.browser.findOperator()) ?? null }
+    if (page.audience === 'operators') {
+      const operator = await admitOperator(context, page.access)
+      if (operator === null) return redirect(ctx, buildConsolePath(ctx))
+      context = { ...context, operator }
+    }
     if (isForm) {
       const outcome = await submitForm(ctx, page, context)
       if ('main' in outcome) return sendPage(ctx, context, outcome)
@@ -153,6 +160,7 @@ function createPageContext(ctx: Context, member: Member | null, services: Servic
     member: member === null ? null : toPageMember(ctx, member, services),
     formId: services.membership.formIds.issue(member?.account.id ?? null),
     redrawn: null,
+    operator: null,
     consent: null,
     path,
     query,
@@ -169,10 +177,7 @@ function toPageBrowser(ctx: Context, services: Services): PageBrowser {
     signInStep: readSignInStep(ctx, services),
     setSignInStep: (step) => setSignInStep(ctx, services, step),
     openSession: (account, token) => openSession(ctx, services, account, token),
-    findConsoleActor: async () => {
-      const token = readOperatorCookie(ctx, services)
-      return token === null ? undefined : services.membership.consoleSessions.resolve(token)
-    },
+    findOperator: () => findPageOperator(ctx, services),
     setConsoleToken: (token) => setOperatorCookie(ctx, services, token),
   }
 }
@@ -217,8 +222,16 @@ function addQuery(path: string, query: string): string {
 }
 
 function buildSignInPath(ctx: Context): string {
-  const here = ctx.path + (ctx.querystring === '' ? '' : `?${ctx.querystring}`)
-  return `/sign-in?${new URLSearchParams({ next: toSafeReturnPath(here) })}`
+  return `/sign-in?${new URLSearchParams({ next: getReturnPath(ctx) })}`
+}
+
+/** Where an operator signs in to the console, and then returns to this page. */
+function buildConsolePath(ctx: Context): string {
+  return `/operator?${new URLSearchParams({ next: getReturnPath(ctx) })}`
+}
+
+function getReturnPath(ctx: Context): string {
+  return toSafeReturnPath(ctx.path + (ctx.querystring === '' ? '' : `?${ctx.querystring}`))
 }
 
 function redirect(ctx: Context, path: string): void {

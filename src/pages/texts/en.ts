@@ -1,4 +1,5 @@
 import { account } from './en/account.ts'
+import { console } from './en/console/console.ts'
 import { demoPayment } from './en/demo-payment.ts'
 import { docs } from './en/docs.ts'
 import { home } from './en/home.ts'
@@ -37,6 +38,7 @@ export const en = {
   orders,
   plans,
   operator,
+  console,
   redeem,
   demoPayment,
   signIn: {

@@ -1,6 +1,7 @@
 /** 网站的全部中文文案；`{name}` 在显示处填入。 */
 import type { Texts } from './en.ts'
 import { account } from './zh/account.ts'
+import { console } from './zh/console/console.ts'
 import { demoPayment } from './zh/demo-payment.ts'
 import { docs } from './zh/docs.ts'
 import { home } from './zh/home.ts'
@@ -38,6 +39,7 @@ export const zh: Texts = {
   orders,
   plans,
   operator,
+  console,
   redeem,
   demoPayment,
   signIn: {

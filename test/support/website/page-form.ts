@@ -7,14 +7,27 @@ export interface PageFormFields {
 }
 
 /** The hidden fields of a form of a page, to be sent with what was typed. */
-export function readFormFields(page: string, { action, subject = '' }: PageFormFields): URLSearchParams {
+export function readFormFields(page: string, form: PageFormFields): URLSearchParams {
+  return findForm(page, form).fields
+}
+
+/** The path that a form of a page is sent to. */
+export function readFormAddress(page: string, form: PageFormFields): string {
+  return findForm(page, form).address
+}
+
+function findForm(
+  page: string,
+  { action, subject = '' }: PageFormFields,
+): { readonly fields: URLSearchParams; readonly address: string } {
   for (const [form] of page.matchAll(/<form[^>]* data-post[^]*?<\/form>/g)) {
     const hidden = [...form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [
       name,
       value,
     ])
     const fields = new URLSearchParams(hidden as [string, string][])
-    if (fields.get('action') === action && fields.get('subject') === subject) return fields
+    const address = (/ action="([^"]*)"/.exec(form)?.[1] ?? '').replaceAll('&amp;', '&')
+    if (fields.get('action') === action && fields.get('subject') === subject) return { fields, address }
   }
   throw new Error(`the page has no form '${action}' of '${subject}'`)
 }

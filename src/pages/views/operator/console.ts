@@ -1,23 +1,24 @@
-/** `/operator`: sets up and asks for the second factor, and shows who is signed in to the console. */
-import type { ConsoleActor } from '../../../domain/services/operators/console-session-service.ts'
-import { isStepUpFresh, listScopes, stepUpMs } from '../../../domain/identity/operators/operator-actor.ts'
+/** `/operator`: sets up and asks for the second factor; to an operator who is signed in, it is the console's first page. */
+import { stepUpMs } from '../../../domain/identity/operators/operator-actor.ts'
 import type { Operator } from '../../../domain/identity/operators/operator.ts'
 import type { SecondFactorMethod } from '../../../domain/services/operators/second-factor-service.ts'
 import { GatewayError } from '../../../errors.ts'
 import { createCardView } from '../../components/card-page.ts'
-import { createErrorInWords, readText } from '../../components/fields.ts'
+import { readConsoleCode, renderConsoleCode } from '../../components/console-code.ts'
+import { createErrorInWords, createFieldError } from '../../components/fields.ts'
 import { PageForm } from '../../components/form.ts'
 import { renderFacts } from '../../components/list.ts'
-import { renderTime } from '../../components/time.ts'
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
-import { interpolate, requireMember } from '../../page.ts'
+import { requireMember } from '../../page.ts'
 import type { MemberContext, PageActions, PageContext, PageRedirect, SubmittedForm, View } from '../../page.ts'
+import { toSafeReturnPath } from '../../return-path.ts'
 import { renderSignOutForm } from '../sign-out.ts'
+import { drawRecoveryCodes } from './recovery-codes.ts'
 import { renderQrCode } from './qr-code.ts'
+import { createConsoleSessionView } from './session.ts'
 
 const path = '/operator'
-const maxTypedChars = 32
 /** Setting up the first factor needs a sign-in of the last ten minutes: a stolen cookie must not become an operator. */
 const freshSignInMs = stepUpMs
 
@@ -25,8 +26,6 @@ export const consoleActions: PageActions<PageContext> = {
   begin,
   confirm,
   verify: (context, form) => verify(context, form, false),
-  renew_codes: renewCodes,
-  close,
 }
 
 /** The answer to the first press of a double click is lost, and with it the cookie. */
@@ -41,8 +40,7 @@ export async function requireConsole({ services }: PageContext): Promise<void> {
 
 export async function createConsoleView(context: PageContext): Promise<View> {
   await requireConsole(context)
-  const actor = await context.browser.findConsoleActor()
-  if (actor !== undefined) return drawConsole(context, actor)
+  if (context.operator !== null) return createConsoleSessionView(context)
   const { t, viewer, services } = context
   if (viewer === null)
     return draw(
@@ -70,7 +68,7 @@ export async function createConsoleView(context: PageContext): Promise<View> {
 async function begin(context: PageContext): Promise<PageRedirect> {
   const member = await requireOperator(context)
   if (await isFreshSignIn(member)) await context.services.membership.secondFactors.begin(member.viewer.id, toLabel(member))
-  return { path }
+  return { path: getPath(context) }
 }
 
 async function confirm(context: PageContext, form: SubmittedForm): Promise<View> {
@@ -81,39 +79,21 @@ async function confirm(context: PageContext, form: SubmittedForm): Promise<View>
   const codes = await secondFactors.confirm(member.viewer.id, code, context.browser.client)
   if (codes === undefined) throw createWrongCodeError()
   await openSession(member, form, 'code', code)
-  return drawRecoveryCodes(context, codes)
+  return drawRecoveryCodes(context, codes, getNext(context))
 }
 
 async function verify(context: PageContext, form: SubmittedForm, isRepeat: boolean): Promise<PageRedirect> {
   const member = await requireOperator(context)
-  const { consoleSessions, secondFactors } = context.services.membership
+  const { secondFactors } = context.services.membership
   const code = readCode(form)
   if (isRepeat) {
     context.browser.setConsoleToken(deriveToken(member, form, code))
-    return { path }
+    return { path: getNext(context) }
   }
   const method = await secondFactors.verify(member.viewer.id, code, context.browser.client)
   if (method === undefined) throw createWrongCodeError()
-  const actor = await context.browser.findConsoleActor()
-  if (actor?.kind === 'session' && actor.account === member.viewer.id) await consoleSessions.stepUp(actor.session)
-  else await openSession(member, form, method, code)
-  return { path, done: 'verified' }
-}
-
-async function renewCodes(context: PageContext): Promise<View> {
-  const member = await requireOperator(context)
-  const actor = await context.browser.findConsoleActor()
-  const { membership, clock } = context.services
-  if (actor?.kind !== 'session' || actor.account !== member.viewer.id) throw new GatewayError('second_factor_required')
-  if (!isStepUpFresh(actor, clock.now())) throw new GatewayError('step_up_required')
-  return drawRecoveryCodes(context, await membership.secondFactors.renewRecoveryCodes(actor.account, context.browser.client))
-}
-
-async function close(context: PageContext): Promise<PageRedirect> {
-  const actor = await context.browser.findConsoleActor()
-  if (actor !== undefined) await context.services.membership.consoleSessions.end(actor, context.browser.client)
-  context.browser.setConsoleToken(null)
-  return { path: '/' }
+  await openSession(member, form, method, code)
+  return { path: getNext(context), done: 'verified' }
 }
 
 async function openSession(member: MemberContext, form: SubmittedForm, method: SecondFactorMethod, code: string): Promise<void> {
@@ -151,7 +131,21 @@ function toLabel({ viewer }: MemberContext): string {
 }
 
 function readCode(form: SubmittedForm): string {
-  return readText(form, 'code', maxTypedChars).replaceAll(/\s/g, '')
+  const code = readConsoleCode(form)
+  if (code === null) throw createFieldError('code', 'missing')
+  return code
+}
+
+/** The page of the console that was wanted; anyone can write it into the address. */
+function getNext({ query }: PageContext): string {
+  const next = toSafeReturnPath(query.get('next'), path)
+  return next.startsWith(`${path}/`) ? next : path
+}
+
+/** The address of this page that leads on to the same one. */
+function getPath(context: PageContext): string {
+  const next = getNext(context)
+  return next === path ? path : `${path}?${new URLSearchParams({ next })}`
 }
 
 function createWrongCodeError(): GatewayError {
@@ -162,8 +156,9 @@ function draw({ t }: PageContext, content: Html, title = t.operator.title): View
   return createCardView({ title, content, look: 'device' })
 }
 
-function renderSignInLink({ t }: PageContext): Html {
-  return html`<p><a class="button block" href="/sign-in?next=/operator">${t.frame.signIn}</a></p>`
+function renderSignInLink(context: PageContext): Html {
+  const address = `/sign-in?${new URLSearchParams({ next: getPath(context) })}`
+  return html`<p><a class="button block" href="${address}">${context.t.frame.signIn}</a></p>`
 }
 
 function drawSignInAgain(context: PageContext): View {
@@ -179,7 +174,7 @@ function drawSignInAgain(context: PageContext): View {
 function drawBegin(context: PageContext): View {
   const { operator } = context.t
   const form = new PageForm(context, 'begin').render({
-    path,
+    path: getPath(context),
     content: html`<div class="form-end"><button class="button block">${operator.setUp}</button></div>`,
   })
   return draw(
@@ -197,58 +192,9 @@ function drawCodeForm(context: PageContext, action: 'confirm' | 'verify', before
 function renderCodeForm(context: PageContext, action: 'confirm' | 'verify'): Html {
   const { operator } = context.t
   const form = new PageForm(context, action)
-  const attributes = html`autocomplete="one-time-code" autocapitalize="none" spellcheck="false" maxlength="${maxTypedChars}"
-  required`
-  const hint = action === 'verify' ? operator.codeHint : operator.confirmHint
   return form.render({
-    path,
-    content: html`${form.renderField({ name: 'code', label: operator.code, hint, attributes })}
+    path: getPath(context),
+    content: html`${renderConsoleCode(context, form, action === 'verify' ? operator.codeHint : operator.confirmHint)}
       <div class="form-end"><button class="button block">${operator.verify}</button></div>`,
   })
-}
-
-function drawRecoveryCodes(context: PageContext, codes: readonly string[]): View {
-  const { operator } = context.t
-  return draw(
-    context,
-    html`<p class="sub">${operator.recoveryLead}</p>
-      <pre tabindex="0" aria-label="${operator.recoveryTitle}"><code>${codes.join('\n')}</code></pre>
-      <p><a class="button block" href="${path}">${operator.recoverySaved}</a></p>`,
-    operator.recoveryTitle,
-  )
-}
-
-async function drawConsole(context: PageContext, actor: ConsoleActor): Promise<View> {
-  const { t, services } = context
-  const { operator } = t
-  const account = actor.kind === 'session' ? await services.store.accounts.find(actor.account) : undefined
-  const isFresh = isStepUpFresh(actor, services.clock.now())
-  const left = actor.kind === 'session' ? await services.membership.secondFactors.countRecoveryCodes(actor.account) : null
-  const facts = renderFacts([
-    [
-      operator.who,
-      account?.email ?? (actor.kind === 'shell' ? interpolate(operator.shellUser, { user: actor.systemUser }) : actor.account),
-    ],
-    [operator.role, actor.kind === 'session' ? operator.roles[actor.role] : operator.shellRole],
-    [operator.scopes, listScopes(actor).join(', ')],
-    [
-      operator.stepUp,
-      isFresh ? html`${operator.stepUpUntil} ${renderTime(context, actor.verifiedAt + stepUpMs)}` : operator.stepUpOver,
-    ],
-    [operator.recoveryLeft, left === null ? null : String(left)],
-  ])
-  const close = new PageForm(context, 'close').render({
-    path,
-    content: html`<button class="button quiet block">${operator.close}</button>`,
-  })
-  const renew = new PageForm(context, 'renew_codes').render({
-    path,
-    content: html`<button class="button quiet block">${operator.renewCodes}</button>`,
-  })
-  const stepUp = actor.kind === 'session' ? renderCodeForm(context, 'verify') : html`<p class="sub">${operator.shellStepUp}</p>`
-  return draw(
-    context,
-    html`<p class="sub">${operator.consoleLead}</p>
-      ${facts} ${!isFresh && stepUp} ${isFresh && actor.kind === 'session' && renew} ${close}`,
-  )
 }

@@ -7,7 +7,7 @@ import { startGateway } from '../../../../support/gateway/test-gateway.ts'
 import { consoleCookie, createOperator, operatorApi } from '../../../../support/gateway/operators.ts'
 import type { OperatorRole } from '../../../../../src/domain/identity/operators/operator-role.ts'
 import { WebsiteClient } from '../../../../support/gateway/website-client.ts'
-import { readFormFields, sendForm } from '../../../../support/website/page-form.ts'
+import { readFormAddress, readFormFields, sendForm } from '../../../../support/website/page-form.ts'
 
 const minuteMs = 60_000
 
@@ -18,8 +18,10 @@ async function open(t: Test, role: OperatorRole = 'owner') {
   const operator = await createOperator(gateway, 'ann@example.com', role)
   const url = `${gateway.url}/operator`
   const { browser } = operator
-  const send = async (action: string, typed: Record<string, string> = {}) =>
-    sendForm(browser, url, readFormFields((await browser.get(url)).body, { action }), typed)
+  const send = async (action: string, typed: Record<string, string> = {}) => {
+    const page = (await browser.get(url)).body as string
+    return sendForm(browser, gateway.url + readFormAddress(page, { action }), readFormFields(page, { action }), typed)
+  }
   return { time, gateway, operator, browser, url, send }
 }
 
@@ -54,7 +56,7 @@ t.test('an operator sets up the second factor, and the console has a cookie of i
 
   time.now += 10 * minuteMs
   t.match((await browser.get(url)).body, /keys need another one/)
-  t.match(await send('verify', { code: code() }), { status: 303 })
+  t.match(await send('step_up', { code: code() }), { status: 303 })
   t.match((await browser.get(url)).body, /Make new recovery codes/, 'stepped up')
   const session = browser.cookies.get(consoleCookie)
   t.match(await send('close'), { status: 303 })
@@ -94,6 +96,19 @@ t.test('a recovery code replaces the authenticator once, and new ones void the o
   t.match(renewed.body, /\b[2-9a-hjkmnp-z]{5}-[2-9a-hjkmnp-z]{5}\b/)
   browser.cookies.delete(consoleCookie)
   for (const used of [first, second]) t.equal((await send('verify', { code: used })).status, 401)
+})
+
+t.test('a form that needs a fresh proof takes the code itself, and keeps what was typed when the code is wrong', async (t) => {
+  const { gateway, browser, url, code, time } = await setUp(t)
+  time.now += 10 * minuteMs
+  const page = (await browser.get(url)).body as string
+  const fields = readFormFields(page, { action: 'step_up' })
+  fields.set('action', 'renew_codes')
+  const renew = (typed: Record<string, string>) => sendForm(browser, `${gateway.url}/operator/session`, fields, typed)
+  t.equal((await renew({})).status, 401)
+  t.equal((await renew({ code: '000000' })).status, 401)
+  t.match(await renew({ code: code() }), { status: 200, body: /Recovery codes/ }, 'the refused form is good again')
+  t.match((await browser.get(url)).body, /are open until/, 'and the proof is good for what follows')
 })
 
 t.test('a stolen session sets up no second factor, and a member has no console', async (t) => {

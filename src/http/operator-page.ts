@@ -1,0 +1,85 @@
+/**
+ * Pages of the console: who sees them, and who sends their forms. The only way to either, as `operator-auth.ts` is to the operator API; both
+ * ask `decideAccess`.
+ */
+import type { Context } from 'koa'
+import { decideAccess } from '../domain/identity/operators/operator-actor.ts'
+import type { OperatorAccess } from '../domain/identity/operators/operator-actor.ts'
+import { GatewayError } from '../errors.ts'
+import { readConsoleCode } from '../pages/components/console-code.ts'
+import { createErrorInWords } from '../pages/components/fields.ts'
+import { requireOperatorContext } from '../pages/page.ts'
+import type {
+  OperatorAction,
+  OperatorActions,
+  OperatorContext,
+  PageActions,
+  PageContext,
+  PageOperator,
+  SubmittedForm,
+} from '../pages/page.ts'
+import type { Services } from '../services/services.ts'
+import { readOperatorCookie } from './request/operator-cookie.ts'
+import { getClientInfo } from './session-auth.ts'
+
+/** The operator of the console's cookie. */
+export async function findPageOperator(ctx: Context, services: Services): Promise<PageOperator | undefined> {
+  const { consoleSessions, secondFactors } = services.membership
+  const token = readOperatorCookie(ctx, services)
+  let actor = token === null ? undefined : await consoleSessions.resolve(token)
+  if (actor === undefined) return undefined
+  const found = actor
+  const account = found.kind === 'session' ? await services.store.accounts.find(found.account) : undefined
+  return {
+    account: account ?? null,
+    get actor() {
+      return actor ?? found
+    },
+    async stepUp(code) {
+      if (found.kind !== 'session') return false
+      const method = await secondFactors.verify(found.account, code, getClientInfo(ctx, services))
+      if (method === undefined) return false
+      await consoleSessions.stepUp(found.session)
+      actor = { ...found, verifiedAt: services.clock.now() }
+      return true
+    },
+  }
+}
+
+/** Null without a session of the console. @throws GatewayError for an operator who may not see the page */
+export async function admitOperator({ services, browser }: PageContext, access: OperatorAccess): Promise<PageOperator | null> {
+  const { membership, clock } = services
+  // Before a role exists there is nothing here, for anyone.
+  if (!(await membership.consoleSessions.isOpen())) throw new GatewayError('not_found')
+  const operator = await browser.findOperator()
+  if (operator === undefined) return null
+  const decision = decideAccess(operator.actor, access, clock.now())
+  if (decision !== 'allowed') throw new GatewayError(decision === 'forbidden' ? 'permission_denied' : decision)
+  return operator
+}
+
+/** The same actions behind what they ask of the operator. */
+export function guardActions(actions: OperatorActions): PageActions<PageContext> {
+  const guard =
+    ({ access, run }: OperatorAction): PageActions<PageContext>[string] =>
+    async (context, form) => {
+      const own = requireOperatorContext(context)
+      await authorize(own, access, form)
+      return run(own, form)
+    }
+  return Object.fromEntries(Object.entries(actions).map(([name, action]) => [name, guard(action)]))
+}
+
+/** Where a fresh proof is missing, the form's own code gives it. @throws GatewayError */
+async function authorize({ operator, services }: OperatorContext, access: OperatorAccess, form: SubmittedForm): Promise<void> {
+  const decide = () => decideAccess(operator.actor, access, services.clock.now())
+  if (decide() === 'step_up_required') {
+    const code = readConsoleCode(form)
+    if (code !== null && !(await operator.stepUp(code)))
+      throw createErrorInWords('invalid_credentials', 'code', (t) => t.operator.wrongCode)
+  }
+  const decision = decide()
+  if (decision === 'allowed') return
+  if (decision === 'forbidden') throw new GatewayError('permission_denied')
+  throw new GatewayError(decision, { param: 'code' })
+}

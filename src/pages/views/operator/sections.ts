@@ -1,0 +1,21 @@
+/** The sections of the console, and the scope that each needs: for its page, and for the links of the navigation. */
+import type { OperatorAccess } from '../../../domain/identity/operators/operator-actor.ts'
+import { listScopes } from '../../../domain/identity/operators/operator-actor.ts'
+import type { OperatorScope } from '../../../domain/identity/operators/operator-role.ts'
+import type { OperatorContext } from '../../page.ts'
+
+export const consolePath = '/operator'
+
+/** In the order of the navigation. */
+export const consoleSections = {
+  session: { path: `${consolePath}/session`, access: { scope: null } },
+} as const satisfies Readonly<Record<string, { readonly path: string; readonly access: OperatorAccess }>>
+
+export type ConsoleSection = keyof typeof consoleSections
+
+export const consoleSectionNames = Object.keys(consoleSections) as readonly ConsoleSection[]
+
+/** Whether the operator's role has the scope; a fresh proof is another matter. */
+export function hasScope({ operator }: OperatorContext, scope: OperatorScope | null): boolean {
+  return scope === null || listScopes(operator.actor).includes(scope)
+}

@@ -1,0 +1,96 @@
+/** `/operator/session`: who is signed in to the console, what they may do, and the fresh proof that money and keys need. */
+import { isStepUpFresh, listScopes, stepUpMs } from '../../../domain/identity/operators/operator-actor.ts'
+import { GatewayError } from '../../../errors.ts'
+import { readConsoleCode, renderConsoleCode } from '../../components/console-code.ts'
+import { createErrorInWords, createFieldError } from '../../components/fields.ts'
+import { PageForm } from '../../components/form.ts'
+import { renderFacts } from '../../components/list.ts'
+import { renderTime } from '../../components/time.ts'
+import { html } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import { requireOperatorContext } from '../../page.ts'
+import type { OperatorActions, OperatorContext, PageContext, View } from '../../page.ts'
+import { nameOperator, nameRole, renderLeaveForm } from './operator-name.ts'
+import { createOperatorView } from './operator-frame.ts'
+import { drawRecoveryCodes } from './recovery-codes.ts'
+import { consoleSections } from './sections.ts'
+
+const { path } = consoleSections.session
+
+export const consoleSessionActions: OperatorActions = {
+  step_up: {
+    access: { scope: null },
+    async run({ operator }, form) {
+      const code = readConsoleCode(form)
+      if (code === null) throw createFieldError('code', 'missing')
+      if (!(await operator.stepUp(code))) throw createErrorInWords('invalid_credentials', 'code', (t) => t.operator.wrongCode)
+      return { path, done: 'verified' }
+    },
+  },
+
+  renew_codes: {
+    access: { scope: null, needsStepUp: true },
+    async run(context) {
+      const { operator, services, browser } = context
+      if (operator.actor.kind !== 'session') throw new GatewayError('permission_denied')
+      const codes = await services.membership.secondFactors.renewRecoveryCodes(operator.actor.account, browser.client)
+      return drawRecoveryCodes(context, codes, path)
+    },
+  },
+
+  close: {
+    access: { scope: null },
+    async run({ operator, services, browser }) {
+      await services.membership.consoleSessions.end(operator.actor, browser.client)
+      browser.setConsoleToken(null)
+      return { path: '/' }
+    },
+  },
+}
+
+export async function createConsoleSessionView(page: PageContext): Promise<View> {
+  const context = requireOperatorContext(page)
+  const { t, services, operator } = context
+  const { operator: texts } = t
+  const { actor } = operator
+  const isFresh = isStepUpFresh(actor, services.clock.now())
+  const left = actor.kind === 'session' ? await services.membership.secondFactors.countRecoveryCodes(actor.account) : null
+  const facts = renderFacts([
+    [texts.who, nameOperator(context)],
+    [texts.role, nameRole(context)],
+    [
+      texts.scopes,
+      html`<span class="scopes">${listScopes(actor).map((scope) => html`<code class="nowrap">${scope}</code> `)}</span>`,
+    ],
+    [texts.stepUp, isFresh ? html`${texts.stepUpUntil} ${renderTime(context, actor.verifiedAt + stepUpMs)}` : texts.stepUpOver],
+    [texts.recoveryLeft, left === null ? null : String(left)],
+  ])
+  return createOperatorView(context, {
+    title: t.console.sections.session,
+    lead: texts.consoleLead,
+    content: html`<section class="card pad" aria-label="${texts.who}">${facts}</section>
+      ${!isFresh && renderStepUp(context)}
+      <div class="console-actions">
+        ${isFresh && actor.kind === 'session' && renderRenewal(context)} ${renderLeaveForm(context, 'quiet')}
+      </div>`,
+  })
+}
+
+function renderStepUp(context: OperatorContext): Html {
+  const { operator: texts } = context.t
+  if (context.operator.actor.kind === 'shell') return html`<p class="notice warn">${texts.shellStepUp}</p>`
+  const form = new PageForm(context, 'step_up')
+  return html`<section class="card pad" aria-labelledby="title-step-up">
+    <div class="card-head"><h2 id="title-step-up">${texts.stepUp}</h2></div>
+    ${form.render({
+      path,
+      content: html`${renderConsoleCode(context, form)}
+        <div class="form-end"><button class="button">${texts.verify}</button></div>`,
+    })}
+  </section>`
+}
+
+function renderRenewal(context: OperatorContext): Html {
+  const button = html`<button class="button quiet">${context.t.operator.renewCodes}</button>`
+  return new PageForm(context, 'renew_codes').render({ path, content: button })
+}

@@ -6,7 +6,7 @@ import { systemClock } from '../system/clock.ts'
 import type { Clock } from '../system/clock.ts'
 import { loadConfig } from '../config/config.ts'
 import type { GatewayConfig } from '../config/config.ts'
-import { openStore } from '../server/open-store.ts'
+import { openStore, readSecret } from '../server/open-store.ts'
 import { createIds } from '../system/ids.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Account } from '../domain/identity/account.ts'
@@ -20,6 +20,7 @@ import { OperatorRoleService } from '../domain/services/operators/operator-role-
 import { createCalendar } from '../domain/billing/period.ts'
 import type { Calendar } from '../domain/billing/period.ts'
 import { SubscriptionService } from '../domain/services/subscription-service.ts'
+import { UsageCarryOverService } from '../domain/services/usage-carry-over-service.ts'
 import type { Store } from '../domain/store.ts'
 import { OperatorError } from '../system/operator-error.ts'
 
@@ -66,7 +67,22 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
   // Running servers read the changed accounts from the database.
   const onCredentialsChanged = (): void => undefined
   const subscriptions = new SubscriptionService({ ...parts, plans, defaultPlan, writeAudit, onCredentialsChanged })
-  const memberAdmin = new MemberAdminService({ ...parts, plans, defaultPlan, subscriptions, writeAudit, onCredentialsChanged })
+  const rules = config.signIn
+  const exportUsage: UsageCarryOverService['exportUsage'] = async (account) => {
+    const secret = await readSecret(config)
+    return new UsageCarryOverService({ ...parts, ledger: store.ledger, rules, secret }).exportUsage(account)
+  }
+  const memberAdmin = new MemberAdminService({
+    ...parts,
+    plans,
+    defaultPlan,
+    subscriptions,
+    writeAudit,
+    onCredentialsChanged,
+    usageCarryOver: { exportUsage },
+    rules,
+    mailer: null,
+  })
   const operatorRoles = new OperatorRoleService({ ...parts, writeAudit, groupRoles: {} })
   const actor = { kind: 'command', systemUser: getSystemUser() } as const
   const createAuthor = (reason?: string): OperatorAuthor => ({ actor, client: null, reason: reason ?? null })

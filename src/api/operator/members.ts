@@ -25,7 +25,8 @@ export const findMembers = defineEndpoint({
   method: 'get',
   path: '/api/operator/v1/members',
   operator: { scope: 'members:read' },
-  summary: 'Lists members, or finds one by address, id, or the first characters of an API key.',
+  summary:
+    'Lists members, or finds them by address, id, the first characters of an API key, the id or number of an order, or the id of a request.',
   query: z.object({ q: text(320).optional(), cursor, limit: pageLimit }),
   response: createPageSchema(member),
   errors: [],
@@ -185,5 +186,27 @@ export const revokeMemberKey = defineEndpoint({
   summary: 'Revokes an API key of a member.',
   body: z.object({ reason }),
   response: z.strictObject({ ok, id: z.string() }),
+  errors: [],
+})
+
+export const changeMemberEmail = defineEndpoint({
+  ...shared,
+  method: 'post',
+  path: '/api/operator/v1/members/{id}/email',
+  operator: { scope: 'members:write', needsStepUp: true },
+  summary: 'Changes the address of a member, which the operator vouches for. Both addresses receive an email.',
+  body: z.object({ email, reason }),
+  response: member,
+  errors: [],
+})
+
+export const unlinkMemberProvider = defineEndpoint({
+  ...shared,
+  method: 'post',
+  path: '/api/operator/v1/members/{id}/providers/{provider}/unlink',
+  operator: { scope: 'members:write' },
+  summary: 'Unlinks a sign-in provider from a member, whose next sign-in with it and a verified address links again.',
+  body: z.object({ reason }),
+  response: z.strictObject({ ok }),
   errors: [],
 })

@@ -10,6 +10,8 @@ export interface ProviderIdentities {
   link(provider: string, subject: string, account: string, at: number): Promise<'linked' | 'known' | 'other_subject'>
   /** Removes the links of a provider, of one account or of all. Returns the accounts that had one. */
   unlink(provider: string, account: string | null): Promise<readonly string[]>
+  /** The providers that an account is linked to. */
+  listProviders(account: string): Promise<readonly string[]>
   /** Accounts with several identities of one provider, which a version before 0.2 linked; `limit` of them at most. */
   listSeveral(limit: number): Promise<readonly { readonly provider: string; readonly account: string }[]>
 }

@@ -178,19 +178,15 @@ export function deleteAccount(idOrEmail: string, options: OutputOptions & { yes?
 /** The operator vouches for the address, so nothing is proven; both addresses receive an email. */
 export function setEmail(idOrEmail: string, options: OutputOptions & { email: string }): Promise<CommandResult> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
-    const { store, config, clock } = installation
+    const { config, clock, memberAdmin, createAuthor } = installation
     const verdict = parseEmail(options.email, { ...config.signIn, ...anyEmailDomain })
     if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
     const { email } = verdict
     if (account.status === 'deleted') throw createDeletedError(account)
     if (account.email === email) throw new CommandError(`Account ${account.id} has the address ${email} already.`)
-    const secret = await readSecret(config)
-    const persons = new UsageCarryOverService({ ...installation, ledger: store.ledger, rules: config.signIn, secret })
-    const carryOver = await persons.exportUsage(account)
-    if (!(await store.accounts.setEmail(account.id, email, { onePerMailbox: config.signIn.mergeAliases, carryOver })))
+    if (!(await memberAdmin.changeEmail(account, email, createAuthor())))
       throw new CommandError(`Another account has the mailbox of ${email}. See: svc-gateway account show ${email}`)
     const newAddress = maskEmail(email) ?? ''
-    await installation.note('email_changed', account.id, { from: maskEmail(account.email), to: newAddress })
     const recipients = [account.email, email].filter((each) => each !== null)
     const noticesSentence = await sendNotices(installation, recipients, { newAddress, at: clock.now() })
     return `Account ${account.id} has the address ${email} now. ${noticesSentence}`
@@ -222,14 +218,13 @@ export function unlinkProvider(
   if ((options.account === undefined) === (options.all !== true))
     throw new CommandError('Name one account with --account, or all of the provider with --all.')
   return withInstallation(async (installation) => {
-    const { store, config, note } = installation
+    const { config, memberAdmin, createAuthor } = installation
     const account = options.account === undefined ? null : await requireAccount(installation, options.account)
-    const unlinked = await store.providerIdentities.unlink(provider, account?.id ?? null)
+    const unlinked = await memberAdmin.unlinkProvider(provider, account?.id ?? null, createAuthor())
     if (unlinked.length === 0 && !Object.hasOwn(config.signIn.providers, provider)) {
       const names = Object.keys(config.signIn.providers).join(', ')
       throw new CommandError(`There is no provider '${provider}'.${names === '' ? '' : ` Providers: ${names}.`}`)
     }
-    for (const id of unlinked) await note('provider_unlinked', id, { provider })
     return renderResult(
       options,
       { object: 'list', data: unlinked },

@@ -23,7 +23,7 @@ interface Field {
   readonly name: string
   readonly label: string
   /** `text` by default. */
-  readonly type?: 'text' | 'password'
+  readonly type?: 'text' | 'password' | 'date'
   /** Before anything was typed. */
   readonly value?: string
   readonly hint?: string

@@ -22,7 +22,14 @@ type Role = keyof typeof scopesByRole
 const keyScopes = (scopesByRole.owner.split(' ') as OperatorScope[]).filter(
   (scope) => !['keys:write', 'roles:write'].includes(scope),
 )
-const needsFreshProof = ['adjustMemberCredits', 'exportUsageReport', 'setOperatorRole', 'createOperatorKey', 'revokeOperatorKey']
+const needsFreshProof = [
+  'adjustMemberCredits',
+  'changeMemberEmail',
+  'exportUsageReport',
+  'setOperatorRole',
+  'createOperatorKey',
+  'revokeOperatorKey',
+]
 const neverByKey = ['setOperatorRole', 'createOperatorKey', 'revokeOperatorKey']
 const neverByShell = ['createOperatorKey']
 
@@ -96,7 +103,7 @@ t.test('each endpoint answers exactly the operators that may use it', async (t) 
     { title: 'no credential', client: new WebsiteClient(gateway), expect: refuseAll },
     { title: 'unknown key', client: bearer(`svc_op_${'a'.repeat(38)}`), expect: refuseAll },
   )
-  t.equal(operations.length, 22)
+  t.equal(operations.length, 24)
   const differences: string[] = []
   let cells = 0
   for (const { title, client, expect } of rows)

@@ -12,10 +12,21 @@ import { sendForm } from '../../support/website/page-form.ts'
 
 /** Written here a second time, so that a change of a section's scope shows. */
 const scopeOfPage: Readonly<Record<string, string | null>> = {
+  '/operator/members': 'members:read',
+  '/operator/members/:id': 'members:read',
   '/operator/session': null,
 }
 /** `path action`: what its form asks for. `!`: with a fresh proof. */
 const scopeOfAction: Readonly<Record<string, string>> = {
+  '/operator/members/:id set_plan': 'members:write',
+  '/operator/members/:id adjust': 'money:write!',
+  '/operator/members/:id disable': 'members:write',
+  '/operator/members/:id enable': 'members:write',
+  '/operator/members/:id end_sessions': 'sessions:write',
+  '/operator/members/:id send_email': 'sessions:write',
+  '/operator/members/:id change_email': 'members:write!',
+  '/operator/members/:id revoke_key': 'members:write',
+  '/operator/members/:id unlink': 'members:write',
   '/operator/session step_up': '',
   '/operator/session renew_codes': '!',
   '/operator/session close': '',

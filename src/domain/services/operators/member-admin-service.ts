@@ -8,21 +8,29 @@ import type { EntitlementChange } from '../../billing/subscription.ts'
 import { resolvePlan } from '../../billing/terms.ts'
 import type { Account } from '../../identity/account.ts'
 import type { ApiKey } from '../../identity/api-key.ts'
+import { maskEmail } from '../../identity/audit.ts'
 import type { AuditWriter, AuditRecord, AuditEvent } from '../../identity/audit.ts'
+import { unknownReader } from '../../identity/reader.ts'
 import { formatInstant } from '../../instant.ts'
 import type { Store } from '../../store.ts'
+import type { MemberMailer } from '../member-mailer.ts'
 import type { SubscriptionService } from '../subscription-service.ts'
+import type { UsageCarryOverService } from '../usage-carry-over-service.ts'
 import type { OperatorAuthor } from './operator-author.ts'
 import { toAuditAuthor } from './operator-author.ts'
 
 interface MemberAdminDeps extends Pick<Plans, 'plans' | 'defaultPlan'> {
-  readonly store: Pick<Store, 'accounts' | 'apiKeys' | 'sessions' | 'ledger' | 'operators'>
+  readonly store: Pick<Store, 'accounts' | 'apiKeys' | 'sessions' | 'ledger' | 'operators' | 'providerIdentities'>
   readonly subscriptions: SubscriptionService
   readonly calendar: Calendar
   readonly clock: { now(): number }
   readonly ids: { next(prefix: string, now: number): string }
   readonly writeAudit: AuditWriter
   readonly onCredentialsChanged: (account: string) => void
+  readonly usageCarryOver: Pick<UsageCarryOverService, 'exportUsage'>
+  readonly rules: { readonly mergeAliases: boolean }
+  /** Null for a command, which sends its emails itself and reports what became of them. */
+  readonly mailer: Pick<MemberMailer, 'sendEmailChanged'> | null
 }
 
 export interface CreditCorrection {
@@ -122,6 +130,27 @@ export class MemberAdminService {
     await store.apiKeys.revoke(account, id, clock.now())
     onCredentialsChanged(account)
     await this.#record('key_revoked', account, { key: id, name }, author)
+  }
+
+  /** The operator vouches for the address; both addresses receive an email. False if another account has its mailbox. */
+  async changeEmail(account: Account, email: string, author: OperatorAuthor): Promise<boolean> {
+    const { store, usageCarryOver, rules, mailer, clock, onCredentialsChanged } = this.#deps
+    const carryOver = await usageCarryOver.exportUsage(account)
+    if (!(await store.accounts.setEmail(account.id, email, { onePerMailbox: rules.mergeAliases, carryOver }))) return false
+    onCredentialsChanged(account.id)
+    const newAddress = maskEmail(email) ?? ''
+    await this.#record('email_changed', account.id, { from: maskEmail(account.email), to: newAddress }, author)
+    const change = { newAddress, at: clock.now() }
+    for (const to of [account.email, email])
+      if (to !== null) await mailer?.sendEmailChanged({ to, reader: unknownReader }, change)
+    return true
+  }
+
+  /** Of one account, or of all. Returns the accounts that were linked; their next sign-in with a verified address links again. */
+  async unlinkProvider(provider: string, account: string | null, author: OperatorAuthor): Promise<readonly string[]> {
+    const unlinked = await this.#deps.store.providerIdentities.unlink(provider, account)
+    for (const id of unlinked) await this.#record('provider_unlinked', id, { provider }, author)
+    return unlinked
   }
 
   async recordSentEmail(account: string, author: OperatorAuthor): Promise<void> {

@@ -1,7 +1,7 @@
 /** Members as operators see them: found, with plan, pools, turns, keys, sessions and log. */
 import type { ResponseOf } from '../../../api/endpoint.ts'
 import {
-  findMembers,
+  findMembers as findMembersEndpoint,
   listMemberAudit,
   listMemberKeys,
   listMemberSessions,
@@ -11,7 +11,8 @@ import {
 import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../domain/billing/usage.ts'
 import type { Account } from '../../../domain/identity/account.ts'
 import { formatInstant } from '../../../domain/instant.ts'
-import { GatewayError } from '../../../errors.ts'
+import { findMembers } from '../../../services/find-members.ts'
+import { requireAccount } from '../../../services/member-administration.ts'
 import { getBalance } from '../../../services/member-usage.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeOperatorEndpoint } from '../../operator-endpoint.ts'
@@ -19,36 +20,23 @@ import { toSession } from '../membership/sessions.ts'
 import { toOperatorAuditRecord } from './records.ts'
 import { toPage } from './to-page.ts'
 
-/** Characters of an API key, after its fixed part, that are stored. */
-const keyPrefixChars = 4
-const maxKeysOfPrefix = 50
-
 export function mountMemberReads(serve: ServeOperatorEndpoint, services: Services): void {
-  const { store, membership, names } = services
+  const { store, membership } = services
 
-  serve(findMembers, async ({ query: { q, cursor, limit } }) => {
-    if (q === undefined) {
-      const page = { limit: limit + 1, ...(cursor === undefined ? {} : { after: cursor }) }
-      return toPage((await store.accounts.list(page)).map(toMember), limit)
-    }
-    const text = q.trim()
-    if (!text.startsWith(names.keyPrefix)) {
-      const account = await store.accounts.find(text)
-      return toPage(account === undefined ? [] : [toMember(account)], limit)
-    }
-    const keys = await store.apiKeys.listByPrefix(text.slice(0, names.keyPrefix.length + keyPrefixChars), maxKeysOfPrefix)
-    const accounts = await Promise.all([...new Set(keys.map(({ account }) => account))].map((id) => store.accounts.find(id)))
-    return { object: 'list', data: accounts.filter((each) => each !== undefined).map(toMember), next_cursor: null }
+  serve(findMembersEndpoint, async ({ query: { q, cursor, limit } }) => {
+    if (q !== undefined) return { object: 'list', data: (await findMembers(q, services)).map(toMember), next_cursor: null }
+    const page = { limit: limit + 1, ...(cursor === undefined ? {} : { after: cursor }) }
+    return toPage((await store.accounts.list(page)).map(toMember), limit)
   })
 
   serve(showMember, async ({ params: { id } }) => {
-    const account = await requireMember(id, services)
+    const account = await requireAccount(id, services)
     const balance = await getBalance(account, services)
     return { member: toMember(account), pools: toUsagePools(balance), boosts: toUsageBoosts(balance) }
   })
 
   serve(listMemberTurns, async ({ params: { id }, query: { cursor, limit } }) => {
-    const { id: account } = await requireMember(id, services)
+    const { id: account } = await requireAccount(id, services)
     const page = { account, limit: limit + 1, ...(cursor === undefined ? {} : { before: cursor }) }
     const turns = await services.ledger.turns(page)
     const shown = turns.slice(0, limit)
@@ -57,7 +45,7 @@ export function mountMemberReads(serve: ServeOperatorEndpoint, services: Service
   })
 
   serve(listMemberKeys, async ({ params: { id } }) => {
-    const { id: account } = await requireMember(id, services)
+    const { id: account } = await requireAccount(id, services)
     const data = (await membership.apiKeys.list(account)).map((key) => ({
       id: key.id,
       name: key.name,
@@ -72,7 +60,7 @@ export function mountMemberReads(serve: ServeOperatorEndpoint, services: Service
   })
 
   serve(listMemberSessions, async ({ params: { id } }) => {
-    const { id: account } = await requireMember(id, services)
+    const { id: account } = await requireAccount(id, services)
     const data = (await membership.sessions.list(account)).map((session) => {
       const { current: _, ...shown } = toSession(session, '')
       return shown
@@ -81,20 +69,13 @@ export function mountMemberReads(serve: ServeOperatorEndpoint, services: Service
   })
 
   serve(listMemberAudit, async ({ params: { id }, query: { cursor, limit } }) => {
-    const { id: account } = await requireMember(id, services)
+    const { id: account } = await requireAccount(id, services)
     const page = { account, limit: limit + 1, ...(cursor === undefined ? {} : { before: cursor }) }
     return toPage((await store.audit.list(page)).map(toOperatorAuditRecord), limit)
   })
 }
 
-/** By id or address. */
-export async function requireMember(idOrEmail: string, { store }: Pick<Services, 'store'>): Promise<Account> {
-  const account = await store.accounts.find(idOrEmail)
-  if (account === undefined) throw new GatewayError('not_found')
-  return account
-}
-
-type Member = ResponseOf<typeof findMembers>['data'][number]
+type Member = ResponseOf<typeof findMembersEndpoint>['data'][number]
 
 export function toMember({ id, email, plan, planUntil, terms, status, createdAt }: Account): Member {
   return {

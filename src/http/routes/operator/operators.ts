@@ -13,9 +13,9 @@ import type { OperatorKey } from '../../../domain/identity/operators/operator.ts
 import { formatInstant } from '../../../domain/instant.ts'
 import { maxOperatorKeys } from '../../../domain/services/operators/operator-key-service.ts'
 import { GatewayError, invalidRequest } from '../../../errors.ts'
+import { requireAccount } from '../../../services/member-administration.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeOperatorEndpoint } from '../../operator-endpoint.ts'
-import { requireMember } from './member-reads.ts'
 
 export function mountOperatorRoutes(serve: ServeOperatorEndpoint, services: Services): void {
   const { store, membership, clock } = services
@@ -48,7 +48,7 @@ export function mountOperatorRoutes(serve: ServeOperatorEndpoint, services: Serv
   }))
 
   serve(setOperatorRole, async ({ params: { id }, body: { role }, author }) => {
-    const { id: account } = await requireMember(id, services)
+    const { id: account } = await requireAccount(id, services)
     if (!(await operatorRoles.setRole(account, role, author)))
       throw new GatewayError('conflict', {
         message: { en: 'Only an active account has a role.', zh: '只有有效账户可以拥有角色。' },

@@ -1,9 +1,21 @@
 /** The pages of the console behind its sign-in. */
 import type { Page } from '../../page.ts'
+import { memberActions } from './member/member-actions.ts'
+import { createMemberView } from './member/member.ts'
+import { createMembersView } from './members.ts'
 import { consoleSections } from './sections.ts'
 import { consoleSessionActions, createConsoleSessionView } from './session.ts'
 
 export const operatorPages: readonly Page[] = [
+  { ...consoleSections.members, audience: 'operators', view: createMembersView },
+  {
+    path: `${consoleSections.members.path}/:id`,
+    access: consoleSections.members.access,
+    audience: 'operators',
+    view: createMemberView,
+    actions: memberActions,
+    notices: (t) => t.console.member.notices,
+  },
   {
     ...consoleSections.session,
     audience: 'operators',

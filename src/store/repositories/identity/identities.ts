@@ -39,6 +39,17 @@ export function createProviderIdentityRepository({ read, write, transact }: Data
       return [...new Set(rows.map((row) => row.account))]
     },
 
+    async listProviders(account) {
+      const rows = await read
+        .selectFrom('identity')
+        .select('provider')
+        .distinct()
+        .where('account', '=', account)
+        .orderBy('provider')
+        .execute()
+      return rows.map(({ provider }) => provider)
+    },
+
     async listSeveral(limit) {
       return read
         .selectFrom('identity')

@@ -497,6 +497,8 @@ export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) =
       t.equal(await providerIdentities.link('idp', 'ada', toAccountId(1), noon), 'known')
       t.equal(await providerIdentities.find('idp', 'ada'), toAccountId(1))
       t.equal(await providerIdentities.link('idp', 'ben', toAccountId(1), noon), 'other_subject')
+      t.same(await providerIdentities.listProviders(toAccountId(1)), ['idp'])
+      t.same(await providerIdentities.listProviders(toAccountId(2)), [])
       t.same(await providerIdentities.unlink('idp', toAccountId(2)), [])
       t.same(await providerIdentities.unlink('idp', toAccountId(1)), [toAccountId(1)])
       t.equal(await providerIdentities.find('idp', 'ada'), undefined)

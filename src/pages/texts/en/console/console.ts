@@ -1,6 +1,19 @@
 /** The pages of the operator's console. */
+import { actors, member, members, statuses } from './member.ts'
+
 export const console = {
   sectionsTitle: 'Sections of the console',
-  sections: { session: 'Session' },
+  sections: { members: 'Members', session: 'Session' },
   toSite: 'To the website',
+  pager: { first: 'First page', next: 'Next page' },
+  actionForm: {
+    reason: 'Reason',
+    reasonShown: 'The member reads it.',
+    reasonKept: 'It is kept in the audit log.',
+    proofHint: 'This needs a fresh code of your authenticator app, or a recovery code.',
+  },
+  members,
+  member,
+  statuses,
+  actors,
 }

@@ -1,0 +1,34 @@
+/** Finds members by what a ticket has: an address, an id, an API key, an order, a request. */
+import type { Account } from '../domain/identity/account.ts'
+import type { Services } from './services.ts'
+
+/** Characters of an API key, after its fixed part, that are stored. */
+const keyPrefixChars = 4
+const maxKeysOfPrefix = 50
+/** A request is looked for among so many of the newest turns. */
+const maxSearchedTurns = 20_000
+
+/** Nothing that an operator types finds more than `maxKeysOfPrefix` accounts. */
+export async function findMembers(
+  text: string,
+  { store, names, ledger, orders }: Pick<Services, 'store' | 'names' | 'ledger' | 'orders'>,
+): Promise<readonly Account[]> {
+  const typed = text.trim()
+  const load = async (ids: readonly string[]): Promise<readonly Account[]> => {
+    const accounts = await Promise.all([...new Set(ids)].map((id) => store.accounts.find(id)))
+    return accounts.filter((each) => each !== undefined)
+  }
+  if (typed.startsWith(names.keyPrefix)) {
+    const keys = await store.apiKeys.listByPrefix(typed.slice(0, names.keyPrefix.length + keyPrefixChars), maxKeysOfPrefix)
+    return load(keys.map(({ account }) => account))
+  }
+  const account = await store.accounts.find(typed)
+  if (account !== undefined) return [account]
+  if (/^(ord_\w+|\d{4}-\d{1,12})$/.test(typed)) {
+    const order = await orders?.find(null, typed)
+    return load(order === undefined ? [] : [order.account])
+  }
+  if (!/^[\w-]{8,128}$/.test(typed) || typed.startsWith('acc_')) return []
+  const turns = await ledger.turns({ request: { id: typed, searched: maxSearchedTurns }, limit: 1 })
+  return load(turns.map((turn) => turn.account))
+}

@@ -9,6 +9,7 @@ import { mountMembershipRoutes } from './routes/membership/routes.ts'
 import { mountPaymentRoutes } from './routes/payments.ts'
 import { createNotFoundPage, mountPageRoutes } from './routes/pages.ts'
 import { mountSiteFileRoutes } from './routes/site-files.ts'
+import { mountConsoleLiveRoute } from './routes/console-live.ts'
 import { mountOperatorApi } from './routes/operator/routes.ts'
 import { mountTurnsExportRoute } from './routes/turns-export.ts'
 import { createServeEndpoint } from './endpoint-handler.ts'
@@ -24,7 +25,8 @@ export function createWebsite(deps: RouteDeps, api: Router): Middleware {
   mountAssetRoutes(site, assets)
   mountPaymentRoutes(site, deps.services)
   mountSiteFileRoutes(site, deps.services)
-  mountPageRoutes(site, { services: deps.services, assets, openConsent })
+  mountPageRoutes(site, { services: deps.services, assets, openConsent, operations: deps.operations })
+  mountConsoleLiveRoute(site, deps, assets)
   mountTurnsExportRoute(site, deps.services)
   mountOperatorApi(site, deps)
   // The router itself adds the fields that its routes use on the context.

@@ -24,6 +24,7 @@ export interface PageProps {
     readonly statuses: Readonly<Record<string, number>>
     readonly searchSchema: string
   }
+  readonly 'console-now': NoProps
   readonly docs: {
     /** What stands for the reader's key in the snippets. */
     readonly placeholder: string

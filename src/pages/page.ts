@@ -5,6 +5,7 @@ import type { Session } from '../domain/identity/session.ts'
 import type { OperatorAccess } from '../domain/identity/operators/operator-actor.ts'
 import type { ConsoleActor } from '../domain/services/operators/console-session-service.ts'
 import type { GatewayError } from '../errors.ts'
+import type { Operations } from '../services/operations.ts'
 import type { Services } from '../services/services.ts'
 import { html } from './html.ts'
 import type { Html } from './html.ts'
@@ -104,8 +105,9 @@ export interface PageContext {
   readonly browser: PageBrowser
   /** The session of the cookie, or null. */
   readonly member: PageMember | null
-  /** The operator, on pages of the console. */
+  /** The operator, on pages of the console, which also show how the process does. */
   readonly operator: PageOperator | null
+  readonly operations: Operations | null
   /** The id of this page's forms. */
   readonly formId: string
   readonly redrawn: RedrawnForm | null
@@ -185,6 +187,7 @@ export interface MemberContext extends PageContext {
 
 export interface OperatorContext extends PageContext {
   readonly operator: PageOperator
+  readonly operations: Operations
 }
 
 /** A page's contribution to the layout. */
@@ -218,9 +221,10 @@ export function requireMember(context: PageContext): MemberContext {
 
 /** Pages of the console are drawn for operators only; the route sees to that. */
 export function requireOperatorContext(context: PageContext): OperatorContext {
-  const { operator } = context
-  if (operator === null) throw new Error('A page for operators was rendered without one. Its `audience` must be `operators`.')
-  return { ...context, operator }
+  const { operator, operations } = context
+  if (operator === null || operations === null)
+    throw new Error('A page for operators was rendered without one. Its `audience` must be `operators`.')
+  return { ...context, operator, operations }
 }
 
 /** `{name}` in a text, filled. */

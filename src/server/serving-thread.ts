@@ -4,6 +4,7 @@ import { createLocalLimits } from '../access/limits/memory.ts'
 import { DatabaseProbe } from '../services/database-probe.ts'
 import { getNotReadyReasons } from '../services/readiness.ts'
 import { createServices, getBodyBudgetBounds, maxConcurrentHashes } from './create-services.ts'
+import { FigureSampler } from './figure-sampler.ts'
 import { openServer } from './server.ts'
 import type { Server, ServerOptions, ServerParts, ServingThreads } from './server.ts'
 import { openWorkerRuntime } from './worker-runtime.ts'
@@ -34,10 +35,12 @@ async function openServingThread(parts: ServerParts): Promise<ServingThread> {
     log,
   })
   const services = createServices({ ...parts, limits, imageFiles, mail: mailer, maxConcurrentHashes })
+  const figures = new FigureSampler(clock, async () => [await telemetry.metricsJson()])
   const operations = {
     notReadyReasons: () => getNotReadyReasons(store.ledger.stats(), services.credentials.databaseSilentMs),
     mailNote: () => mailer.note,
     metricsText: () => telemetry.metricsText(),
+    readFigures: () => figures.read(),
     database: store.cluster && new DatabaseProbe(store.cluster, clock),
   }
   let runtime: WorkerRuntime | undefined
@@ -65,6 +68,7 @@ async function openServingThread(parts: ServerParts): Promise<ServingThread> {
     reconfigure: async (next, certificate) => requireRuntime().reconfigure(next, certificate),
     drain: (drainMs) => requireRuntime().drain(drainMs),
     async release() {
+      figures.close()
       await runtime?.release()
       limits.distributed?.close()
     },

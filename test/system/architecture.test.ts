@@ -285,6 +285,7 @@ t.test('src/api describes every route', async (t) => {
           'src/http/routes/assets.ts',
           'src/http/routes/site-files.ts',
           'src/http/routes/turns-export.ts',
+          'src/http/routes/console-live.ts',
         ),
     )
     .filter(({ code }) => /\b(?:router|api|site)(?:\.(?:get|post|put|patch|delete|all)|\[\w+\.?\w*\])\(/.test(code))

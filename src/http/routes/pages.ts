@@ -11,6 +11,7 @@ import { pages } from '../../pages/pages.ts'
 import { toSafeReturnPath } from '../../pages/return-path.ts'
 import { texts } from '../../pages/texts/texts.ts'
 import { createFailureView } from '../../pages/views/failure.ts'
+import type { Operations } from '../../services/operations.ts'
 import type { Services } from '../../services/services.ts'
 import type { RouteDeps } from '../route-deps.ts'
 import { serializeCookie } from '../request/cookie.ts'
@@ -44,6 +45,7 @@ interface PageDeps {
   readonly services: Services
   readonly assets: Assets
   readonly openConsent: OpenConsent
+  readonly operations: Operations
 }
 
 export function mountPageRoutes(router: Router, deps: PageDeps): void {
@@ -78,7 +80,7 @@ export function createNotFoundPage({ services }: RouteDeps, assets: Assets): Mid
   }
 }
 
-async function servePage(ctx: Context, page: Page, { services, assets, openConsent }: PageDeps): Promise<void> {
+async function servePage(ctx: Context, page: Page, { services, assets, openConsent, operations }: PageDeps): Promise<void> {
   let context = createPageContext(ctx, null, services, assets)
   // Forms need the origin, which `no-referrer` would hide.
   if (page.hasPrivateAddress === true) ctx.set('referrer-policy', 'strict-origin')
@@ -92,11 +94,12 @@ async function servePage(ctx: Context, page: Page, { services, assets, openConse
     }
     if (page.audience === 'members' && context.viewer === null) return redirect(ctx, buildSignInPath(ctx))
     if (page.audience === 'guests' && context.viewer !== null) return redirect(ctx, toSafeReturnPath(ctx.query['next']))
-    if (page.findsOperator === true) context = { ...context, operator: (await context.browser.findOperator()) ?? null }
+    if (page.findsOperator === true)
+      context = { ...context, operations, operator: (await context.browser.findOperator()) ?? null }
     if (page.audience === 'operators') {
       const operator = await admitOperator(context, page.access)
       if (operator === null) return redirect(ctx, buildConsolePath(ctx))
-      context = { ...context, operator }
+      context = { ...context, operations, operator }
     }
     if (isForm) {
       const outcome = await submitForm(ctx, page, context)
@@ -141,7 +144,7 @@ function sendPage(ctx: Context, context: PageContext, view: View): void {
   ctx.body = renderPage(context, view)
 }
 
-function createPageContext(ctx: Context, member: Member | null, services: Services, assets: Assets): PageContext {
+export function createPageContext(ctx: Context, member: Member | null, services: Services, assets: Assets): PageContext {
   const language = isLanguage(ctx.query['lang'])
     ? ctx.query['lang']
     : (readLanguageCookie(ctx, services) ?? negotiateLanguage(ctx))
@@ -161,6 +164,7 @@ function createPageContext(ctx: Context, member: Member | null, services: Servic
     formId: services.membership.formIds.issue(member?.account.id ?? null),
     redrawn: null,
     operator: null,
+    operations: null,
     consent: null,
     path,
     query,

@@ -16,6 +16,7 @@ import { renderMergedMetrics } from '../../observability/merge-metrics.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
 import { getMonotonicOriginMs } from '../../system/clock.ts'
 import { createServices, maxConcurrentHashes, setOrigins } from '../create-services.ts'
+import { FigureSampler } from '../figure-sampler.ts'
 import { describePlugins } from '../reload/describe-plugins.ts'
 import type { ConfigValues } from '../reload/merge-reloaded-config.ts'
 import { minFlushMs, openServer } from '../server.ts'
@@ -70,6 +71,8 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
       return renderMergedMetrics([await telemetry.metricsJson(), ...others])
     },
   }
+  const readMetrics = async () => [await telemetry.metricsJson(), ...(await pool.collectMetrics())]
+  const figures = new FigureSampler(clock, readMetrics)
   const pool = new WorkerPool({
     count,
     threads,
@@ -91,6 +94,7 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
         return [...new Set([...own, ...responses.flat(), ...(isComplete ? [] : ['a worker does not answer'])])]
       },
       metrics: () => metrics.metricsText(),
+      figures: () => figures.read(),
       invalidate(account) {
         services.credentials.invalidate(account)
         pool.notifyAll('invalidate', account, worker)
@@ -113,7 +117,7 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
       return configured
     },
     metrics,
-    readMetrics: async () => [await telemetry.metricsJson(), ...(await pool.collectMetrics())],
+    readMetrics,
     async listen() {
       const url = await pool.open(config.listen.port)
       setOrigins(services, url)
@@ -128,6 +132,7 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
     },
     drain,
     async release() {
+      figures.close()
       if (!isDrained) await drain(0)
       await configured.bodyParser.close()
       await configured.upstreams.close()

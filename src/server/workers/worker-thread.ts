@@ -44,6 +44,7 @@ function runWorker(port: MessagePort, start: WorkerInit): void {
         notReadyReasons: () => main.request('notReadyReasons', null),
         mailNote: () => main.request('mailNote', null),
         metricsText: () => main.request('metrics', null),
+        readFigures: () => main.request('figures', null),
         // Installations that share a database serve with one thread per node.
         database: null,
       }

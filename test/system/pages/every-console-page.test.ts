@@ -59,7 +59,7 @@ if (browser !== undefined)
 async function checkPage(t: Test, path: string, { page, meter, language }: Reader): Promise<void> {
   const place = `${path} (${language})`
   await meter.open(path)
-  t.equal(await page.locator('.console .rail a[aria-current]').count(), path === '/operator' ? 0 : 1, place)
+  t.equal(await page.locator('.console .rail a[aria-current]').count(), 1, place)
   t.ok(meter.bytes > 5_000 && meter.bytes <= maxBytes, `${place} weighs ${meter.bytes} bytes`)
   const shift = await meter.readShift()
   t.ok(shift <= maxShift, `${place} moves by ${shift}`)

@@ -16,7 +16,7 @@ import { toSafeReturnPath } from '../../return-path.ts'
 import { renderSignOutForm } from '../sign-out.ts'
 import { drawRecoveryCodes } from './recovery-codes.ts'
 import { renderQrCode } from './qr-code.ts'
-import { createConsoleSessionView } from './session.ts'
+import { createNowView } from './now.ts'
 
 const path = '/operator'
 /** Setting up the first factor needs a sign-in of the last ten minutes: a stolen cookie must not become an operator. */
@@ -40,7 +40,7 @@ export async function requireConsole({ services }: PageContext): Promise<void> {
 
 export async function createConsoleView(context: PageContext): Promise<View> {
   await requireConsole(context)
-  if (context.operator !== null) return createConsoleSessionView(context)
+  if (context.operator !== null) return createNowView(context)
   const { t, viewer, services } = context
   if (viewer === null)
     return draw(

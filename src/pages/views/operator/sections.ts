@@ -8,6 +8,7 @@ export const consolePath = '/operator'
 
 /** In the order of the navigation. */
 export const consoleSections = {
+  now: { path: consolePath, access: { scope: null } },
   members: { path: `${consolePath}/members`, access: { scope: 'members:read' } },
   session: { path: `${consolePath}/session`, access: { scope: null } },
 } as const satisfies Readonly<Record<string, { readonly path: string; readonly access: OperatorAccess }>>

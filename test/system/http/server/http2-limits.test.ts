@@ -31,6 +31,7 @@ async function listenWithShortTimeouts(t: Test, { gateway, services, config }: T
     notReadyReasons: () => [],
     mailNote: () => null,
     metricsText: async () => '',
+    readFigures: () => Promise.reject(new Error('no console')),
     database: null,
   }
   const app = createApp({ services, chain: new PluginChain(config.plugins), turnHandlers, operations })

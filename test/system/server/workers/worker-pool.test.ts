@@ -35,6 +35,7 @@ async function startPool(t: Test, count: number) {
     createHandlers: () => ({
       notReadyReasons: async () => [],
       mailNote: () => null,
+      figures: () => Promise.reject(new Error('no console')),
       metrics: async () => '',
       invalidate: () => undefined,
       email: () => 'queued',

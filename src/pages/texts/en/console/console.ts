@@ -1,9 +1,10 @@
 /** The pages of the operator's console. */
+import { now } from './now.ts'
 import { actors, member, members, statuses } from './member.ts'
 
 export const console = {
   sectionsTitle: 'Sections of the console',
-  sections: { members: 'Members', session: 'Session' },
+  sections: { now: 'Now', members: 'Members', session: 'Session' },
   toSite: 'To the website',
   pager: { first: 'First page', next: 'Next page' },
   actionForm: {
@@ -12,6 +13,7 @@ export const console = {
     reasonKept: 'It is kept in the audit log.',
     proofHint: 'This needs a fresh code of your authenticator app, or a recovery code.',
   },
+  now,
   members,
   member,
   statuses,

@@ -1,10 +1,11 @@
 /** 控制台各页面的文字。 */
 import type { console as english } from '../../en/console/console.ts'
+import { now } from './now.ts'
 import { actors, member, members, statuses } from './member.ts'
 
 export const console: typeof english = {
   sectionsTitle: '控制台栏目',
-  sections: { members: '会员', session: '会话' },
+  sections: { now: '概况', members: '会员', session: '会话' },
   toSite: '返回网站',
   pager: { first: '首页', next: '下一页' },
   actionForm: {
@@ -13,6 +14,7 @@ export const console: typeof english = {
     reasonKept: '仅保存在审计日志中。',
     proofHint: '此操作需要身份验证器的新验证码，或一个恢复码。',
   },
+  now,
   members,
   member,
   statuses,

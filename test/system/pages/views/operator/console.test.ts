@@ -17,12 +17,13 @@ async function open(t: Test, role: OperatorRole = 'owner') {
   const gateway = await startGateway(t, {}, { clock: createClock({ now: () => time.now }) })
   const operator = await createOperator(gateway, 'ann@example.com', role)
   const url = `${gateway.url}/operator`
+  const sessionUrl = `${url}/session`
   const { browser } = operator
   const send = async (action: string, typed: Record<string, string> = {}) => {
-    const page = (await browser.get(url)).body as string
+    const page = (await browser.get(browser.cookies.has(consoleCookie) ? sessionUrl : url)).body as string
     return sendForm(browser, gateway.url + readFormAddress(page, { action }), readFormFields(page, { action }), typed)
   }
-  return { time, gateway, operator, browser, url, send }
+  return { time, gateway, operator, browser, url, sessionUrl, send }
 }
 
 async function setUp(t: Test) {
@@ -42,11 +43,11 @@ async function setUp(t: Test) {
 }
 
 t.test('an operator sets up the second factor, and the console has a cookie of its own', async (t) => {
-  const { gateway, browser, url, code, time, send } = await setUp(t)
+  const { gateway, browser, sessionUrl, code, time, send } = await setUp(t)
   const me = async (client = browser) => (await client.get(operatorApi(gateway, 'me'))).body
   t.match(await me(), { kind: 'session', role: 'owner' })
-  t.match((await browser.get(url)).body, /You are signed in as an operator[^]*ann@example\.com[^]*Owner/)
-  t.match((await browser.get(url, { 'accept-language': 'zh' })).body, /你已以管理员身份登录/)
+  t.match((await browser.get(sessionUrl)).body, /You are signed in as an operator[^]*ann@example\.com[^]*Owner/)
+  t.match((await browser.get(sessionUrl, { 'accept-language': 'zh' })).body, /你已以管理员身份登录/)
   const elsewhere = new WebsiteClient(gateway)
   elsewhere.cookies.set('svc_membership_session', browser.cookies.get('svc_membership_session') ?? '')
   t.match(await me(elsewhere), { code: 'second_factor_required' }, 'the member’s cookie is not the console’s')
@@ -55,9 +56,9 @@ t.test('an operator sets up the second factor, and the console has a cookie of i
   t.equal((await stolen.get('auth/session')).status, 401, 'and the console’s is not the member’s')
 
   time.now += 10 * minuteMs
-  t.match((await browser.get(url)).body, /keys need another one/)
+  t.match((await browser.get(sessionUrl)).body, /keys need another one/)
   t.match(await send('step_up', { code: code() }), { status: 303 })
-  t.match((await browser.get(url)).body, /Make new recovery codes/, 'stepped up')
+  t.match((await browser.get(sessionUrl)).body, /Make new recovery codes/, 'stepped up')
   const session = browser.cookies.get(consoleCookie)
   t.match(await send('close'), { status: 303 })
   t.notOk(browser.cookies.has(consoleCookie))
@@ -84,7 +85,7 @@ t.test('a code is good once within its step, and wrong ones are bounded', async 
   t.match(await send('verify', { code: right }), { status: 429, body: /Too many attempts/ }, 'five guesses an hour')
   time.now += 60 * minuteMs
   t.equal((await send('verify', { code: code() })).status, 303)
-  t.match((await browser.get(url)).body, /You are signed in as an operator/)
+  t.match((await browser.get(url)).body, /All well/)
 })
 
 t.test('a recovery code replaces the authenticator once, and new ones void the others', async (t) => {
@@ -99,16 +100,16 @@ t.test('a recovery code replaces the authenticator once, and new ones void the o
 })
 
 t.test('a form that needs a fresh proof takes the code itself, and keeps what was typed when the code is wrong', async (t) => {
-  const { gateway, browser, url, code, time } = await setUp(t)
+  const { browser, sessionUrl, code, time } = await setUp(t)
   time.now += 10 * minuteMs
-  const page = (await browser.get(url)).body as string
+  const page = (await browser.get(sessionUrl)).body as string
   const fields = readFormFields(page, { action: 'step_up' })
   fields.set('action', 'renew_codes')
-  const renew = (typed: Record<string, string>) => sendForm(browser, `${gateway.url}/operator/session`, fields, typed)
+  const renew = (typed: Record<string, string>) => sendForm(browser, sessionUrl, fields, typed)
   t.equal((await renew({})).status, 401)
   t.equal((await renew({ code: '000000' })).status, 401)
   t.match(await renew({ code: code() }), { status: 200, body: /Recovery codes/ }, 'the refused form is good again')
-  t.match((await browser.get(url)).body, /are open until/, 'and the proof is good for what follows')
+  t.match((await browser.get(sessionUrl)).body, /are open until/, 'and the proof is good for what follows')
 })
 
 t.test('a stolen session sets up no second factor, and a member has no console', async (t) => {
@@ -134,7 +135,7 @@ t.test('a link of a shell opens the console once: opening its address uses nothi
   const again = await sendForm(browser, url, fields)
   t.equal(again.status, 303, 'the second press of a double click ends in the same session')
   t.match((await browser.get(operatorApi(gateway, 'me'))).body, { kind: 'shell', system_user: 'root', account: null })
-  t.match((await browser.get(`${gateway.url}/operator`)).body, /Shell of the system user root/)
+  t.match((await browser.get(`${gateway.url}/operator/session`)).body, /Shell of the system user root/)
   t.equal((await browser.get(`${url}?token=${token}`)).status, 410, 'used')
   const [record] = await gateway.services.store.audit.list({ event: 'console_opened', limit: 1 })
   t.match(record, { account: null, address: '127.0.0.x', actor: { kind: 'shell', system_user: 'root' } })

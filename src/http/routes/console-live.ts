@@ -1,0 +1,48 @@
+/** `/operator/live`: the figures of the console's first page as server-sent events, in the reader's words. */
+import { Readable } from 'node:stream'
+import type { Router } from '../../system/vendor/koa-router.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Assets } from '../../pages/assets.ts'
+import type { OperatorContext } from '../../pages/page.ts'
+import { readLiveFigures } from '../../pages/views/operator/now.ts'
+import { admitOperator } from '../operator-page.ts'
+import type { RouteDeps } from '../route-deps.ts'
+import { createPageContext } from './pages.ts'
+
+const everyMs = 5_000
+/** How soon a stream notices that the server shuts down. */
+const stepMs = 1_000
+/** A stream ends by itself, and the browser opens another one. */
+const maxSteps = 300
+/** Of one thread: each costs a reading of the metrics every five seconds. */
+const maxStreams = 20
+
+export function mountConsoleLiveRoute(router: Router, { services, operations }: RouteDeps, assets: Assets): void {
+  let running = 0
+  router.get('/operator/live', async (ctx) => {
+    const context = createPageContext(ctx, null, services, assets)
+    const operator = await admitOperator(context, { scope: null })
+    if (operator === null) throw new GatewayError('sign_in_required')
+    if (running >= maxStreams) throw new GatewayError('temporarily_unavailable')
+    ctx.type = 'text/event-stream; charset=utf-8'
+    ctx.set('cache-control', 'no-store')
+    ctx.set('x-accel-buffering', 'no')
+    running += 1
+    const stream = Readable.from(writeEvents({ ...context, operator, operations }))
+    stream.once('close', () => (running -= 1))
+    ctx.body = stream
+  })
+}
+
+async function* writeEvents(context: OperatorContext): AsyncIterable<string> {
+  const { operations, services, browser } = context
+  for (let step = 0; step < maxSteps && !operations.isDraining(); step += 1) {
+    if (step % (everyMs / stepMs) === 0) {
+      // A session that has ended, or whose role was taken, sees nothing more.
+      const operator = await browser.findOperator()
+      if (operator === undefined) return
+      yield `data: ${JSON.stringify(await readLiveFigures({ ...context, operator }))}\n\n`
+    }
+    await services.clock.wait(stepMs)
+  }
+}

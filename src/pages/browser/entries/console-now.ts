@@ -1,0 +1,21 @@
+/** Live figures of the console's first page. Without it a reload shows them. */
+import './member.ts'
+import { findElements } from '../page.ts'
+import type { LiveFigures } from '../../views/operator/now.ts'
+
+const [box] = findElements('[data-live-figures]', HTMLElement)
+if (box !== undefined) watch(box)
+
+/** Other rows are drawn by the server, so that the page has one template; a page that is not looked at waits. */
+function watch({ dataset }: HTMLElement): void {
+  const places = new Map(findElements('[data-live]', HTMLElement).map((place) => [place.dataset['live'] ?? '', place]))
+  const source = new EventSource('/operator/live')
+  source.addEventListener('message', ({ data }) => {
+    const { shape, texts }: LiveFigures = JSON.parse(data)
+    if (shape !== dataset['liveFigures'] && !document.hidden) return location.reload()
+    for (const [name, text] of Object.entries(texts)) {
+      const place = places.get(name)
+      if (place !== undefined && place.textContent !== text) place.textContent = text
+    }
+  })
+}

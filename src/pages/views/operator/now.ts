@@ -1,0 +1,274 @@
+/** `/operator`: whether anything needs the operator, in one sentence, and the figures behind it. A script keeps them live. */
+import type { NodeFigures, Percentiles, TargetFigures } from '../../../services/node-figures.ts'
+import { sumOf } from '../../../services/node-figures.ts'
+import { renderDataTable } from '../../components/data-table.ts'
+import { renderEmptyState, renderRows } from '../../components/list.ts'
+import { formatNumber, formatPercent, formatPastTime } from '../../format.ts'
+import { html } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import { interpolate, requireOperatorContext } from '../../page.ts'
+import type { OperatorContext, PageContext, View } from '../../page.ts'
+import { findNeeds } from './needs.ts'
+import { createOperatorView } from './operator-frame.ts'
+import { hasScope } from './sections.ts'
+
+const shownEndings = 12
+
+/** What a script writes into the page; `shape` differs where other rows are to be shown, and the page is loaded again. */
+export interface LiveFigures {
+  readonly shape: string
+  /** By the `data-live` of an element. */
+  readonly texts: Readonly<Record<string, string>>
+}
+
+export async function createNowView(page: PageContext): Promise<View> {
+  const context = requireOperatorContext(page)
+  const { t } = context
+  const { now: texts } = t.console
+  const [figures, needs] = await readFigures(context)
+  const live = describeFigures(context, figures)
+  const value = (name: string): Html => html`<span data-live="${name}">${live[name] ?? ''}</span>`
+  const stat = (title: string, name: string): Html =>
+    html`<div class="card pad stat">
+      <p class="stat-name">${title}</p>
+      <p class="stat-figure"><strong>${value(name)}</strong></p>
+      <p class="sub">${value(`${name}-more`)}</p>
+    </div>`
+  return createOperatorView(context, {
+    title: t.console.sections.now,
+    lead: html`<span class="now-sentence">${needs.length === 0 ? texts.allWell : describeNeeds(context, needs.length)}</span>`,
+    script: { name: 'console-now', texts: {}, props: {} },
+    content: html`${
+        needs.length > 0 &&
+        html`<section class="card" aria-label="${texts.needsTitle}">
+          ${renderRows(
+            needs,
+            ({ text, href }) =>
+              html`<li class="log-row">
+                <p class="breakable"><a href="${href}">${text}</a></p>
+              </li>`,
+          )}
+        </section>`
+      }
+      <div data-live-figures="${toShape(context, figures, needs)}">
+        ${
+          hasScope(context, 'turns:read') &&
+          html`<section class="now-stats" id="turns" aria-label="${texts.turnsTitle}">
+              ${stat(texts.perMinute, 'per-minute')} ${stat(texts.running, 'running')} ${stat(texts.firstToken, 'first-token')}
+              ${stat(texts.overhead, 'overhead')}
+            </section>
+            ${renderEndings(context, figures, value)}`
+        }
+        ${hasScope(context, 'routing:read') && renderTargets(context, figures.targets, value)}
+        ${
+          hasScope(context, 'money:read') &&
+          html`<section class="now-stats" id="money" aria-label="${texts.moneyTitle}">
+            ${stat(texts.credits, 'credits')} ${context.services.orders !== null && stat(texts.ungranted, 'ungranted')}
+          </section>`
+        }
+        ${
+          hasScope(context, 'audit:read') &&
+          html`<section class="now-stats" id="system" aria-label="${texts.systemTitle}">
+            ${stat(texts.disk, 'disk')} ${stat(texts.backup, 'backup')} ${stat(texts.mail, 'mail')}
+            ${stat(texts.ledger, 'ledger')}
+          </section>`
+        }
+      </div>
+      <p class="sub">${texts.thisNode} ${value('at')}</p>`,
+  })
+}
+
+export async function readLiveFigures(context: OperatorContext): Promise<LiveFigures> {
+  const [figures, needs] = await readFigures(context)
+  return { shape: toShape(context, figures, needs), texts: describeFigures(context, figures) }
+}
+
+async function readFigures(context: OperatorContext) {
+  const figures = await context.operations.readFigures()
+  return [figures, await findNeeds(context, figures)] as const
+}
+
+function toShape(
+  context: OperatorContext,
+  { quarter, day, targets }: NodeFigures,
+  needs: readonly { readonly text: string }[],
+): string {
+  return JSON.stringify([
+    // A number in a sentence changes no row.
+    needs.map(({ text }) => text.replaceAll(/\d+/g, '#')),
+    hasScope(context, 'turns:read') ? listEndings(day.endings, quarter.endings) : [],
+    hasScope(context, 'routing:read') ? targets.map(({ target, breaker }) => [target, breaker]) : [],
+  ])
+}
+
+function describeNeeds({ t, language }: OperatorContext, count: number): string {
+  const { now: texts } = t.console
+  return count === 1 ? texts.oneNeed : interpolate(texts.someNeeds, { count: formatNumber(count, language) })
+}
+
+/** The most frequent ones of the longer span; the shorter one has no others. */
+function listEndings(...[day, quarter]: readonly Readonly<Record<string, number>>[]): readonly string[] {
+  const all = { ...quarter, ...day }
+  return Object.keys(all)
+    .toSorted((one, other) => (all[other] ?? 0) - (all[one] ?? 0))
+    .slice(0, shownEndings)
+}
+
+/** Every figure that the operator's role may see, in words. */
+function describeFigures(context: OperatorContext, figures: NodeFigures): Readonly<Record<string, string>> {
+  const { t, language } = context
+  const { now: texts } = t.console
+  const number = (value: number): string => formatNumber(value, language)
+  const { quarter, day } = figures
+  const may = (
+    scope: Parameters<typeof hasScope>[1],
+    values: Readonly<Record<string, string>>,
+  ): Readonly<Record<string, string>> => (hasScope(context, scope) ? values : {})
+  const share = (endings: Readonly<Record<string, number>>, ending: string): string => {
+    const count = endings[ending] ?? 0
+    return count === 0 ? '–' : `${formatPercent(count / sumOf(endings), language)} (${number(count)})`
+  }
+  const seconds = (value: Percentiles | null): string => (value === null ? '–' : formatSeconds(context, value.p50))
+  const tail = (value: Percentiles | null): string =>
+    value === null ? texts.noneYet : interpolate(texts.p95, { time: formatSeconds(context, value.p95) })
+  return {
+    at: new Intl.DateTimeFormat(context.locale, { timeStyle: 'long', timeZone: context.services.config.timeZone }).format(
+      figures.at,
+    ),
+    ...may('turns:read', {
+      'per-minute': number(Math.round(figures.turnsPerMinute * 10) / 10),
+      'per-minute-more': texts.lastMinute,
+      running: number(figures.running),
+      'running-more': interpolate(texts.holds, { count: number(figures.holdsOpen) }),
+      'first-token': seconds(figures.firstToken),
+      'first-token-more': tail(figures.firstToken),
+      overhead: seconds(figures.overhead),
+      'overhead-more': tail(figures.overhead),
+      'quarter-span': formatSpan(context, quarter.spanMs),
+      'day-span': formatSpan(context, day.spanMs),
+      ...Object.fromEntries(
+        listEndings(day.endings, quarter.endings).flatMap((ending) => [
+          [`quarter-${ending}`, share(quarter.endings, ending)],
+          [`day-${ending}`, share(day.endings, ending)],
+        ]),
+      ),
+    }),
+    ...may('routing:read', describeTargets(context, figures.targets)),
+    ...may('money:read', {
+      credits: number(day.credits),
+      'credits-more': interpolate(texts.overSpan, { span: formatSpan(context, day.spanMs) }),
+      ...(context.services.orders === null
+        ? {}
+        : {
+            ungranted: number(figures.ungrantedOrders),
+            'ungranted-more': figures.ungrantedOrders === 0 ? texts.fine : texts.ungrantedMore,
+          }),
+    }),
+    ...may('audit:read', describeSystem(context, figures)),
+  }
+}
+
+function describeTargets(context: OperatorContext, targets: readonly TargetFigures[]): Readonly<Record<string, string>> {
+  const { t, language } = context
+  return Object.fromEntries(
+    targets.flatMap(({ target, attempts, failed, lastFailure }) => [
+      [`calls-${target}`, formatNumber(attempts, language)],
+      [`success-${target}`, attempts === 0 ? '–' : formatPercent((attempts - failed) / attempts, language)],
+      [
+        `failure-${target}`,
+        lastFailure === null ? t.console.now.noFailure : `${lastFailure.outcome}, ${formatPastTime(context, lastFailure.at)}`,
+      ],
+    ]),
+  )
+}
+
+function describeSystem(context: OperatorContext, figures: NodeFigures): Readonly<Record<string, string>> {
+  const { t, language } = context
+  const { now: texts } = t.console
+  const { freeDiskBytes, backupAgeSeconds, backupIntervalSeconds, emailsWaiting, oldestEmailSeconds, mismatches } = figures
+  const age = (value: number): string => formatPastTime(context, figures.at - value * 1000)
+  return {
+    disk:
+      freeDiskBytes === null
+        ? '–'
+        : interpolate(texts.gib, { count: formatNumber(Math.floor(freeDiskBytes / 2 ** 30), language) }),
+    'disk-more': texts.free,
+    backup: backupAgeSeconds === null ? texts.off : age(backupAgeSeconds),
+    'backup-more':
+      backupIntervalSeconds === null
+        ? texts.noBackups
+        : interpolate(texts.every, { span: formatSpan(context, backupIntervalSeconds * 1000) }),
+    mail: formatNumber(emailsWaiting, language),
+    'mail-more': emailsWaiting === 0 ? texts.fine : interpolate(texts.oldest, { when: age(oldestEmailSeconds) }),
+    ledger: mismatches === 0 ? texts.addsUp : interpolate(texts.mismatches, { count: formatNumber(mismatches, language) }),
+    'ledger-more': interpolate(texts.pending, { count: formatNumber(figures.pendingSettlements, language) }),
+  }
+}
+
+function renderEndings(context: OperatorContext, { quarter, day }: NodeFigures, value: (name: string) => Html): Html {
+  const { now: texts } = context.t.console
+  const endings = listEndings(day.endings, quarter.endings)
+  if (endings.length === 0) return html`<section class="card">${renderEmptyState('list', texts.noTurns)}</section>`
+  return html`<section class="card">
+    <div class="card-head pad-head"><h2>${texts.endingsTitle}</h2></div>
+    ${renderDataTable({
+      label: texts.endingsTitle,
+      look: '',
+      columns: [
+        { title: texts.ending },
+        { title: texts.recent, head: value('quarter-span'), isNumber: true },
+        { title: texts.longer, head: value('day-span'), isNumber: true },
+      ],
+      rows: endings.map((ending) => ({
+        cells: [
+          html`${texts.endings[ending] ?? html`<a href="/docs/errors#${ending}"><code>${ending}</code></a>`}`,
+          value(`quarter-${ending}`),
+          value(`day-${ending}`),
+        ],
+      })),
+    })}
+  </section>`
+}
+
+function renderTargets(context: OperatorContext, targets: readonly TargetFigures[], value: (name: string) => Html): Html {
+  const { now: texts } = context.t.console
+  const looks = { closed: 'good', half_open: 'warn', open: 'bad' } as const
+  if (targets.length === 0) return html`<section class="card" id="upstreams">${renderEmptyState('list', texts.noCalls)}</section>`
+  return html`<section class="card" id="upstreams">
+    <div class="card-head pad-head"><h2>${texts.targetsTitle}</h2></div>
+    ${renderDataTable({
+      label: texts.targetsTitle,
+      look: '',
+      columns: [
+        { title: texts.target },
+        { title: texts.breaker },
+        { title: texts.calls, isNumber: true },
+        { title: texts.success, isNumber: true },
+        { title: texts.lastFailure },
+      ],
+      rows: targets.map(({ target, breaker }) => ({
+        cells: [
+          html`<code class="breakable">${target}</code>`,
+          html`<span class="badge ${looks[breaker]}">${texts.breakers[breaker]}</span>`,
+          value(`calls-${target}`),
+          value(`success-${target}`),
+          value(`failure-${target}`),
+        ],
+      })),
+    })}
+  </section>`
+}
+
+/** `120 ms`, `1.3 s`. */
+function formatSeconds({ language }: OperatorContext, seconds: number): string {
+  return seconds < 1
+    ? `≤ ${formatNumber(Math.round(seconds * 1000 * 10) / 10, language)} ms`
+    : `≤ ${formatNumber(Math.round(seconds * 10) / 10, language)} s`
+}
+
+/** `15 minutes`, `24 hours`. */
+function formatSpan({ locale }: OperatorContext, spanMs: number): string {
+  const minutes = Math.max(1, Math.round(spanMs / 60_000))
+  const [value, unit] = minutes < 90 ? [minutes, 'minute'] : [Math.round(minutes / 60), 'hour']
+  return new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(value)
+}

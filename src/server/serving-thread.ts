@@ -4,7 +4,8 @@ import { createLocalLimits } from '../access/limits/memory.ts'
 import { DatabaseProbe } from '../services/database-probe.ts'
 import { getNotReadyReasons } from '../services/readiness.ts'
 import { createServices, getBodyBudgetBounds, maxConcurrentHashes } from './create-services.ts'
-import { FigureSampler } from './figure-sampler.ts'
+import { DoctorProcess } from './console/doctor-process.ts'
+import { FigureSampler } from './console/figure-sampler.ts'
 import { openServer } from './server.ts'
 import type { Server, ServerOptions, ServerParts, ServingThreads } from './server.ts'
 import { openWorkerRuntime } from './worker-runtime.ts'
@@ -36,11 +37,13 @@ async function openServingThread(parts: ServerParts): Promise<ServingThread> {
   })
   const services = createServices({ ...parts, limits, imageFiles, mail: mailer, maxConcurrentHashes })
   const figures = new FigureSampler(clock, async () => [await telemetry.metricsJson()])
+  const doctor = new DoctorProcess()
   const operations = {
     notReadyReasons: () => getNotReadyReasons(store.ledger.stats(), services.credentials.databaseSilentMs),
     mailNote: () => mailer.note,
     metricsText: () => telemetry.metricsText(),
     readFigures: () => figures.read(),
+    runDoctor: () => doctor.run(),
     database: store.cluster && new DatabaseProbe(store.cluster, clock),
   }
   let runtime: WorkerRuntime | undefined

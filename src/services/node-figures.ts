@@ -48,6 +48,8 @@ export interface NodeFigures {
   readonly freeDiskBytes: number | null
   readonly backupAgeSeconds: number | null
   readonly backupIntervalSeconds: number | null
+  /** Of the certificate of `listen.tls`, in Unix milliseconds. */
+  readonly certificateEndsAt: number | null
   readonly emailsWaiting: number
   readonly oldestEmailSeconds: number
   readonly ungrantedOrders: number
@@ -104,6 +106,7 @@ export class FigureHistory {
     const spanMinutes = Math.max(1, nowMs - (minute ?? current).atMs) / minuteMs
     const turns = sumOf(current.endings) - sumOf((minute ?? current).endings)
     const read = (name: string): number | null => readLast(metrics, name)
+    const certificateEnds = read('svc_certificate_expiry_timestamp_seconds')
     return {
       at: now,
       turnsPerMinute: turns / Math.max(spanMinutes, 1 / 60),
@@ -117,6 +120,7 @@ export class FigureHistory {
       freeDiskBytes: read('svc_data_disk_free_bytes'),
       backupAgeSeconds: read('svc_backup_age_seconds'),
       backupIntervalSeconds: read('svc_backup_interval_seconds'),
+      certificateEndsAt: certificateEnds === null ? null : certificateEnds * 1000,
       emailsWaiting: read('svc_emails_waiting') ?? 0,
       oldestEmailSeconds: read('svc_emails_oldest_waiting_seconds') ?? 0,
       ungrantedOrders: Math.max(0, ...list(metrics, 'svc_orders_paid_not_granted').map(({ value }) => value)),

@@ -1,5 +1,6 @@
 /** What the process that serves is asked about itself: by probes, scrapers, and operators. */
 import type { DatabaseProbe } from './database-probe.ts'
+import type { HealthCheck } from './health-checks.ts'
 import type { NodeFigures } from './node-figures.ts'
 
 export interface Operations {
@@ -13,6 +14,8 @@ export interface Operations {
   readonly metricsText: () => Promise<string>
   /** The same metrics as figures of the last minutes. */
   readonly readFigures: () => Promise<NodeFigures>
+  /** What `svc-gateway doctor` finds now; null where it cannot be run from here. */
+  readonly runDoctor: () => Promise<readonly HealthCheck[] | null>
   /** The probe of the database that several nodes share; null on SQLite. */
   readonly database: Pick<DatabaseProbe, 'getNotes' | 'runChecks' | 'getLatestStatus'> | null
 }

@@ -8,6 +8,7 @@ import type { WorkerStoreInit } from '../../store/sqlite/worker-store.ts'
 import type { EmailOutcome } from '../../domain/services/member-mailer.ts'
 import type { Email } from '../../mail/email-queue.ts'
 import type { MetricsJson } from '../../observability/merge-metrics.ts'
+import type { HealthCheck } from '../../services/health-checks.ts'
 import type { NodeFigures } from '../../services/node-figures.ts'
 
 /** Start data of a worker. Workers import the plugins themselves, because they are functions and cannot be sent. */
@@ -44,6 +45,8 @@ export type WorkerRequests = {
   readonly metrics: { readonly request: null; readonly response: string }
   /** The figures of all threads for the console. */
   readonly figures: { readonly request: null; readonly response: NodeFigures }
+  /** What `svc-gateway doctor` finds, which only the main thread can run. */
+  readonly doctor: { readonly request: null; readonly response: readonly HealthCheck[] | null }
   /** Notification: this account's credentials have changed; all other threads drop them from their caches. */
   readonly invalidate: { readonly request: string; readonly response: void }
   /** Resolves when the email is queued. */

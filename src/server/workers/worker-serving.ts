@@ -16,7 +16,8 @@ import { renderMergedMetrics } from '../../observability/merge-metrics.ts'
 import { getNotReadyReasons } from '../../services/readiness.ts'
 import { getMonotonicOriginMs } from '../../system/clock.ts'
 import { createServices, maxConcurrentHashes, setOrigins } from '../create-services.ts'
-import { FigureSampler } from '../figure-sampler.ts'
+import { DoctorProcess } from '../console/doctor-process.ts'
+import { FigureSampler } from '../console/figure-sampler.ts'
 import { describePlugins } from '../reload/describe-plugins.ts'
 import type { ConfigValues } from '../reload/merge-reloaded-config.ts'
 import { minFlushMs, openServer } from '../server.ts'
@@ -73,6 +74,7 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
   }
   const readMetrics = async () => [await telemetry.metricsJson(), ...(await pool.collectMetrics())]
   const figures = new FigureSampler(clock, readMetrics)
+  const doctor = new DoctorProcess()
   const pool = new WorkerPool({
     count,
     threads,
@@ -95,6 +97,7 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
       },
       metrics: () => metrics.metricsText(),
       figures: () => figures.read(),
+      doctor: () => doctor.run(),
       invalidate(account) {
         services.credentials.invalidate(account)
         pool.notifyAll('invalidate', account, worker)

@@ -45,6 +45,7 @@ function runWorker(port: MessagePort, start: WorkerInit): void {
         mailNote: () => main.request('mailNote', null),
         metricsText: () => main.request('metrics', null),
         readFigures: () => main.request('figures', null),
+        runDoctor: () => main.request('doctor', null),
         // Installations that share a database serve with one thread per node.
         database: null,
       }

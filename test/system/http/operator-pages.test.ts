@@ -14,6 +14,8 @@ import { sendForm } from '../../support/website/page-form.ts'
 const scopeOfPage: Readonly<Record<string, string | null>> = {
   '/operator/members': 'members:read',
   '/operator/members/:id': 'members:read',
+  '/operator/audit': 'audit:read',
+  '/operator/system': 'audit:read',
   '/operator/session': null,
 }
 /** `path action`: what its form asks for. `!`: with a fresh proof. */
@@ -27,6 +29,7 @@ const scopeOfAction: Readonly<Record<string, string>> = {
   '/operator/members/:id change_email': 'members:write!',
   '/operator/members/:id revoke_key': 'members:write',
   '/operator/members/:id unlink': 'members:write',
+  '/operator/system run_doctor': 'routing:write',
   '/operator/session step_up': '',
   '/operator/session renew_codes': '!',
   '/operator/session close': '',

@@ -3,7 +3,7 @@ import type { NodeFigures } from '../../../services/node-figures.ts'
 import { formatNumber } from '../../format.ts'
 import { interpolate } from '../../page.ts'
 import type { OperatorContext } from '../../page.ts'
-import { consolePath, hasScope } from './sections.ts'
+import { consolePath, consoleSections, hasScope } from './sections.ts'
 
 export interface Need {
   readonly text: string
@@ -36,7 +36,7 @@ export async function findNeeds(context: OperatorContext, figures: NodeFigures):
   const down = hasScope(context, 'routing:read') ? figures.targets.filter(({ breaker }) => breaker !== 'closed') : []
   const hasUngranted = hasScope(context, 'money:read') && figures.ungrantedOrders > 0
   return [
-    ...system.map((text) => ({ text, href: `${consolePath}#system` })),
+    ...system.map((text) => ({ text, href: consoleSections.system.path })),
     ...down.map(({ target }) => ({ text: interpolate(texts.target, { target }), href: `${consolePath}#upstreams` })),
     ...(hasUngranted ? [{ text: count(texts.ungranted, figures.ungrantedOrders), href: `${consolePath}#money` }] : []),
   ]

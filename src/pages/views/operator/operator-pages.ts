@@ -1,9 +1,11 @@
 /** The pages of the console behind its sign-in. */
 import type { Page } from '../../page.ts'
+import { createAuditView } from './audit.ts'
 import { memberActions } from './member/member-actions.ts'
 import { createMemberView } from './member/member.ts'
 import { createMembersView } from './members.ts'
 import { consoleSections } from './sections.ts'
+import { createSystemView, systemActions } from './system.ts'
 import { consoleSessionActions, createConsoleSessionView } from './session.ts'
 
 export const operatorPages: readonly Page[] = [
@@ -16,6 +18,8 @@ export const operatorPages: readonly Page[] = [
     actions: memberActions,
     notices: (t) => t.console.member.notices,
   },
+  { ...consoleSections.audit, audience: 'operators', view: createAuditView },
+  { ...consoleSections.system, audience: 'operators', view: createSystemView, actions: systemActions },
   {
     ...consoleSections.session,
     audience: 'operators',

@@ -10,6 +10,8 @@ export const consolePath = '/operator'
 export const consoleSections = {
   now: { path: consolePath, access: { scope: null } },
   members: { path: `${consolePath}/members`, access: { scope: 'members:read' } },
+  audit: { path: `${consolePath}/audit`, access: { scope: 'audit:read' } },
+  system: { path: `${consolePath}/system`, access: { scope: 'audit:read' } },
   session: { path: `${consolePath}/session`, access: { scope: null } },
 } as const satisfies Readonly<Record<string, { readonly path: string; readonly access: OperatorAccess }>>
 

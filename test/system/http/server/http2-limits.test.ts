@@ -32,6 +32,7 @@ async function listenWithShortTimeouts(t: Test, { gateway, services, config }: T
     mailNote: () => null,
     metricsText: async () => '',
     readFigures: () => Promise.reject(new Error('no console')),
+    runDoctor: () => Promise.resolve(null),
     database: null,
   }
   const app = createApp({ services, chain: new PluginChain(config.plugins), turnHandlers, operations })

@@ -36,6 +36,7 @@ async function startPool(t: Test, count: number) {
       notReadyReasons: async () => [],
       mailNote: () => null,
       figures: () => Promise.reject(new Error('no console')),
+      doctor: () => null,
       metrics: async () => '',
       invalidate: () => undefined,
       email: () => 'queued',

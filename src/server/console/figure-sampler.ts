@@ -1,8 +1,8 @@
 /** Keeps the figures of this node for the console: from its first look on every quarter of a minute, until a day after the last one. */
-import type { MetricsJson } from '../observability/merge-metrics.ts'
-import { FigureHistory } from '../services/node-figures.ts'
-import type { NodeFigures } from '../services/node-figures.ts'
-import type { Clock, Timer } from '../system/clock.ts'
+import type { MetricsJson } from '../../observability/merge-metrics.ts'
+import { FigureHistory } from '../../services/node-figures.ts'
+import type { NodeFigures } from '../../services/node-figures.ts'
+import type { Clock, Timer } from '../../system/clock.ts'
 
 const sampleEveryMs = 15_000
 const dayMs = 86_400_000

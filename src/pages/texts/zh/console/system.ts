@@ -1,0 +1,45 @@
+/** 审计与系统页面的文字。 */
+import type { audit as englishAudit, system as englishSystem } from '../../en/console/system.ts'
+
+export const audit: typeof englishAudit = {
+  lead: '谁在何时何地做了什么、为什么；最新的在前。',
+  account: '账户',
+  accountHint: '邮箱或编号；留空表示全部。',
+  event: '事件',
+  anyEvent: '全部',
+  since: '起始日期',
+  show: '显示',
+  none: '没有符合条件的记录。',
+}
+
+export const system: typeof englishSystem = {
+  service: '服务',
+  version: '版本',
+  node: 'Node.js',
+  ready: '接受请求',
+  yes: '是',
+  notes: '提示',
+  certificate: '证书到期',
+  backup: '最近备份',
+  ledger: '账本（最近一次核对）',
+  addsUp: '核对无误',
+  mismatches: '{count} 处不符，请运行：svc-gateway ledger verify',
+  database: '共享数据库',
+  check: '检查项',
+  result: '结果',
+  ok: '正常',
+  fails: '异常',
+  operators: '管理员',
+  operator: '管理员',
+  role: '角色',
+  secondFactor: '两步验证',
+  setUp: '已设置',
+  notSetUp: '未设置',
+  given: '授予于',
+  doctor: '诊断',
+  doctorLead: '立即检查邮件、证书、上游、备份与账本，与 svc-gateway doctor 相同，最长需要两分钟。',
+  runDoctor: '运行诊断',
+  allGood: '全部检查通过。',
+  someFail: '{count} 项检查未通过。',
+  cannotRun: '无法从此处运行诊断。请在服务器命令行中运行 svc-gateway doctor。',
+}

@@ -1,4 +1,5 @@
 /** Something to see on each page of the console. */
+import { unknownReader } from '../../../src/domain/identity/reader.ts'
 import type { TestOperator } from '../gateway/operators.ts'
 import type { TestGateway } from '../gateway/test-gateway.ts'
 import { WebsiteClient } from '../gateway/website-client.ts'
@@ -33,5 +34,24 @@ export async function fillConsole(gateway: TestGateway, owner: TestOperator): Pr
   } as const
   await memberAdmin.adjustCredits(member, correction, author)
   await store.providerIdentities.link('acme', 'subject', member.id, clock.now())
-  return { '/operator/members/:id': member.id }
+  return { '/operator/members/:id': member.id, '/operator/orders/:id': await createSentOrder(gateway, member.id) }
+}
+
+/** Needs `payments: { demo: true }`. Returns the id. */
+export async function createSentOrder({ services }: TestGateway, account: string): Promise<string> {
+  const buyer = await services.store.accounts.find(account)
+  if (buyer === undefined || services.orders === null) throw new Error('there is no buyer, or nothing is sold')
+  const item = { kind: 'plan', plan: 'pro', interval: 'month' } as const
+  const request = { item, currency: 'USD', requestId: account, provider: 'demo', language: 'en' } as const
+  const client = {
+    ip: '127.0.0.1',
+    network: '127.0.0.1',
+    requestId: 'mbr_1',
+    name: null,
+    deviceTokens: null,
+    reader: unknownReader,
+  }
+  const answer = await services.orders.create(buyer, request, client)
+  if (answer.kind !== 'good') throw new Error(`no order: ${answer.reason}`)
+  return answer.order.id
 }

@@ -8,12 +8,15 @@ import { createClock } from '../../../src/system/clock.ts'
 import { createOperator, openConsole } from '../../support/gateway/operators.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
+import { createSentOrder } from '../../support/website/console-data.ts'
 import { sendForm } from '../../support/website/page-form.ts'
 
 /** Written here a second time, so that a change of a section's scope shows. */
 const scopeOfPage: Readonly<Record<string, string | null>> = {
   '/operator/members': 'members:read',
   '/operator/members/:id': 'members:read',
+  '/operator/orders': 'money:read',
+  '/operator/orders/:id': 'money:read',
   '/operator/audit': 'audit:read',
   '/operator/system': 'audit:read',
   '/operator/session': null,
@@ -57,10 +60,12 @@ t.test('pages and forms ask for the scopes that the table has', async (t) => {
 
 t.test('each page answers exactly the operators that may see it, and runs exactly their forms', async (t) => {
   const now = Date.now()
-  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => now }) })
+  const gateway = await startGateway(t, { payments: { demo: true } }, { clock: createClock({ now: () => now }) })
   const { formIds } = gateway.services.membership
   const member = await createOperator(gateway, 'member@example.com', null)
-  const toAddress = ({ path }: OperatorPage): string => gateway.url + path.replace(':id', member.account)
+  const order = await createSentOrder(gateway, member.account)
+  const toAddress = ({ path }: OperatorPage): string =>
+    gateway.url + path.replace(':id', path.includes('/orders/') ? order : member.account)
   const differences: string[] = []
   const expect = (cell: string, found: unknown, wanted: unknown): void => {
     if (found !== wanted) differences.push(`${cell}: ${String(found)} instead of ${String(wanted)}`)

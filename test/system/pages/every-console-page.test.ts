@@ -24,7 +24,7 @@ interface Reader extends BrowserSession {
 const browser = await openChromium(t)
 if (browser !== undefined)
   t.test('no page of the console keeps an operator out', async (t) => {
-    const gateway = await startGateway(t)
+    const gateway = await startGateway(t, { payments: { demo: true } })
     const owner = await createOperator(gateway, 'ann-who-has-quite-a-long-address@operators.example.com', 'owner')
     const names = await fillConsole(gateway, owner)
     const client = await openConsole(gateway, owner)

@@ -38,6 +38,8 @@ export async function findNeeds(context: OperatorContext, figures: NodeFigures):
   return [
     ...system.map((text) => ({ text, href: consoleSections.system.path })),
     ...down.map(({ target }) => ({ text: interpolate(texts.target, { target }), href: `${consolePath}#upstreams` })),
-    ...(hasUngranted ? [{ text: count(texts.ungranted, figures.ungrantedOrders), href: `${consolePath}#money` }] : []),
+    ...(hasUngranted
+      ? [{ text: count(texts.ungranted, figures.ungrantedOrders), href: `${consoleSections.orders.path}?state=paid` }]
+      : []),
   ]
 }

@@ -4,6 +4,8 @@ import { createAuditView } from './audit.ts'
 import { memberActions } from './member/member-actions.ts'
 import { createMemberView } from './member/member.ts'
 import { createMembersView } from './members.ts'
+import { createOperatorOrderView } from './money/order.ts'
+import { createOperatorOrdersView } from './money/orders.ts'
 import { consoleSections } from './sections.ts'
 import { createSystemView, systemActions } from './system.ts'
 import { consoleSessionActions, createConsoleSessionView } from './session.ts'
@@ -17,6 +19,13 @@ export const operatorPages: readonly Page[] = [
     view: createMemberView,
     actions: memberActions,
     notices: (t) => t.console.member.notices,
+  },
+  { ...consoleSections.orders, audience: 'operators', view: createOperatorOrdersView },
+  {
+    path: `${consoleSections.orders.path}/:id`,
+    access: consoleSections.orders.access,
+    audience: 'operators',
+    view: createOperatorOrderView,
   },
   { ...consoleSections.audit, audience: 'operators', view: createAuditView },
   { ...consoleSections.system, audience: 'operators', view: createSystemView, actions: systemActions },

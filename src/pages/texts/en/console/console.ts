@@ -1,11 +1,12 @@
 /** The pages of the operator's console. */
+import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { now } from './now.ts'
 import { actors, member, members, statuses } from './member.ts'
 
 export const console = {
   sectionsTitle: 'Sections of the console',
-  sections: { now: 'Now', members: 'Members', audit: 'Audit', system: 'System', session: 'Session' },
+  sections: { now: 'Now', members: 'Members', orders: 'Orders', audit: 'Audit', system: 'System', session: 'Session' },
   toSite: 'To the website',
   pager: { first: 'First page', next: 'Next page' },
   actionForm: {
@@ -15,6 +16,7 @@ export const console = {
     proofHint: 'This needs a fresh code of your authenticator app, or a recovery code.',
   },
   now,
+  orders,
   audit,
   system,
   members,

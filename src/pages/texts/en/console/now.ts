@@ -32,7 +32,7 @@ export const now = {
   credits: 'Credits charged',
   overSpan: 'in {span}',
   ungranted: 'Orders paid, not granted',
-  ungrantedMore: 'See: svc-gateway order list',
+  ungrantedMore: 'See Orders',
   fine: 'none waits',
   systemTitle: 'System',
   disk: 'Disk',
@@ -57,6 +57,6 @@ export const now = {
     mismatches: 'The ledger has {count} mismatches. Run svc-gateway ledger verify.',
     pending: '{count} settlements could not be written to the ledger yet.',
     target: 'The breaker of {target} is open: turns go to other targets or are refused.',
-    ungranted: '{count} orders are paid and not granted. See svc-gateway order list.',
+    ungranted: '{count} orders are paid and not granted.',
   },
 }

@@ -34,7 +34,7 @@ export const now: typeof english = {
   credits: '已扣点数',
   overSpan: '{span}内',
   ungranted: '已付款未交付订单',
-  ungrantedMore: '请查看：svc-gateway order list',
+  ungrantedMore: '请查看订单',
   fine: '无等待',
   systemTitle: '系统',
   disk: '磁盘',
@@ -59,6 +59,6 @@ export const now: typeof english = {
     mismatches: '账本有 {count} 处不符。请运行 svc-gateway ledger verify。',
     pending: '{count} 笔结算尚未写入账本。',
     target: '{target} 已熔断：请求转到其他目标或被拒绝。',
-    ungranted: '{count} 笔订单已付款但未交付。请查看 svc-gateway order list。',
+    ungranted: '{count} 笔订单已付款但未交付。',
   },
 }

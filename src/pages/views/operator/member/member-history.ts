@@ -13,6 +13,7 @@ import type { Html } from '../../../html.ts'
 import type { OperatorContext } from '../../../page.ts'
 import { renderAuditRecord } from '../audit-record.ts'
 import { renderCursorPager } from '../cursor-pager.ts'
+import { consoleSections } from '../sections.ts'
 
 const shownTurns = 20
 const shownOrders = 20
@@ -68,7 +69,7 @@ function renderEnding({ t }: OperatorContext, { state, code }: Turn): Html {
 export async function renderOrders(context: OperatorContext, account: Account): Promise<Html> {
   const { t, services, language } = context
   const { member: texts } = t.console
-  const orders = (await services.orders?.list({ account: account.id, limit: shownOrders })) ?? []
+  const orders = await services.store.orders.list({ account: account.id, limit: shownOrders })
   if (orders.length === 0) return html``
   return html`<section class="card">
     <div class="card-head pad-head"><h2 id="title-orders">${texts.orders}</h2></div>
@@ -83,7 +84,7 @@ export async function renderOrders(context: OperatorContext, account: Account): 
       ],
       rows: orders.map((order) => ({
         cells: [
-          html`${order.number}`,
+          html`<a href="${consoleSections.orders.path}/${order.id}">${order.number}</a>`,
           html`${formatOrderTitle(order.item, language)}`,
           renderOrderState(context, order),
           html`${formatPrice(order.paid ?? order.due, language)}`,

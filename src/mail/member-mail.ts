@@ -27,8 +27,6 @@ interface EmailBranding {
 
 /** A notice is worth reading as long as its reader can still undo what it is about. */
 const noticeUsefulMs = 24 * 3_600_000
-/** Money is worth reading about later too. */
-const purchaseUsefulMs = 7 * 24 * 3_600_000
 
 export function createMemberMail(
   mailer: Pick<Mailer, 'enqueue' | 'deliver'>,
@@ -70,12 +68,9 @@ export function createMemberMail(
     async sendEmailChanged({ to, reader }, change) {
       await mailer.enqueue({ to, priority: 'notice', usefulMs: noticeUsefulMs, ...renderEmailChanged(sender(), change, reader) })
     },
-    async sendPurchaseEmail({ to, reader }, email) {
-      const content = renderPurchaseEmail(sender(), seller, email, reader)
-      const outcome = await mailer.enqueue({ to, priority: 'notice', usefulMs: purchaseUsefulMs, ...content })
-      return outcome === 'queued' || outcome === 'delayed'
-    },
     deliverUsageAlert: ({ to, reader }, alert, signal) =>
       mailer.deliver({ to, ...renderUsageAlertEmail(sender(), alert, reader) }, signal),
+    deliverPurchaseEmail: ({ to, reader }, email, signal) =>
+      mailer.deliver({ to, ...renderPurchaseEmail(sender(), seller, email, reader) }, signal),
   }
 }

@@ -15,7 +15,8 @@ const payBoostsEveryMs = 2_000
 const checkOrdersEveryMs = 5_000
 const tidyMembershipEveryMs = 60_000
 const sendAlertsEveryMs = 60_000
-const sendPurchaseMailEveryMs = 600_000
+const announceEveryMs = 600_000
+const sendPurchaseMailEveryMs = 2_000
 const cleanUpEveryMs = 600_000
 const verifyEveryMs = 3_600_000
 const checkBackupEveryMs = 60_000
@@ -61,7 +62,10 @@ export class BackgroundJobs {
       this.#everyOncePerCluster(sendAlertsEveryMs, 'send usage alerts', () =>
         membership.usageAlerts.sendDue(this.#closing.signal),
       ),
-      this.#everyOncePerCluster(sendPurchaseMailEveryMs, 'send emails about plans', () =>
+      this.#everyOncePerCluster(announceEveryMs, 'announce ends of plans', () =>
+        membership.purchaseMail.recordDue(this.#closing.signal),
+      ),
+      this.#everyOncePerCluster(sendPurchaseMailEveryMs, 'send emails about purchases', () =>
         membership.purchaseMail.sendDue(this.#closing.signal),
       ),
       this.#everyOncePerCluster(cleanUpEveryMs, 'forget old turns', async () => {

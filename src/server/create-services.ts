@@ -132,7 +132,6 @@ export function createServices(deps: ServiceDeps): CreatedServices {
       packs: config.packs.map(toPackOffer),
       getSite: () => origins.site,
     },
-    onMailFailure: (error) => log.warn({ err: error }, 'an email about a purchase could not be sent'),
     clock,
     ids,
     secret,

@@ -6,9 +6,10 @@ import type { Order } from '../../src/domain/billing/order.ts'
 import { PaymentProviderError } from '../../src/domain/billing/payment-provider.ts'
 import type { Account } from '../../src/domain/identity/account.ts'
 import { deliverClaim } from '../../src/domain/services/boost-service.ts'
+import { PurchaseMailService } from '../../src/domain/services/orders/purchase-mail-service.ts'
 import { verifyBooks } from '../../src/domain/services/orders/verify-books.ts'
 import type { Store } from '../../src/domain/store.ts'
-import { createOrderWorld, createRequest, testClient } from '../support/payments/order-world.ts'
+import { createOrderWorld, createRequest, salePlans, testClient } from '../support/payments/order-world.ts'
 import type { OrderWorld } from '../support/payments/order-world.ts'
 import { PaymentProviderStandIn } from '../support/payments/payment-provider-stand-in.ts'
 import { createRandom } from './random.ts'
@@ -67,6 +68,8 @@ class Run {
     renewals: 0,
   }
   readonly #faults: string[] = []
+  /** Of each order the kinds of its emails, in the order of sending. */
+  readonly #emails = new Map<string, string[]>()
   #stores: readonly HistoryStore[] = []
   #nodes: Node[] = []
   #isDisturbed = true
@@ -251,6 +254,27 @@ class Run {
     await orders.sweep()
     for (const claim of await store.boosts.listUndelivered(this.#time.now - 10_000, 100)) await deliverClaim(store, claim)
     await subscriptions.advanceDue()
+    await this.#createMail(store).sendDue(new AbortController().signal)
+  }
+
+  #createMail(store: HistoryStore): PurchaseMailService {
+    return new PurchaseMailService({
+      store,
+      plans: { plans: salePlans, defaultPlan: 'free' },
+      clock: { now: () => this.#time.now },
+      secret: new Uint8Array(32),
+      timeZone: 'UTC',
+      mailer: {
+        deliverPurchaseEmail: async (_recipient, email) => {
+          if (this.#isDisturbed && this.#random.isOne(0.1)) return 'unavailable'
+          if (email.kind !== 'receipt' && email.kind !== 'refunded') return 'rejected'
+          this.#count(`email ${email.kind}`)
+          const { id } = email.order
+          this.#emails.set(id, [...(this.#emails.get(id) ?? []), email.kind])
+          return 'sent'
+        },
+      },
+    })
   }
 
   async #check(): Promise<void> {
@@ -283,6 +307,10 @@ class Run {
     const steps = await store.orders.listSteps(order.id)
     const grants = steps.filter(({ kind }) => kind === 'granted').length
     if (grants > 1) fault('it was granted twice')
+    const refunds = steps.filter(({ kind }) => kind === 'refunded' || kind === 'refunded_at_provider').length
+    const emails = (this.#emails.get(order.id) ?? []).toSorted()
+    const expected = [...Array.from({ length: grants }, () => 'receipt'), ...Array.from({ length: refunds }, () => 'refunded')]
+    if (emails.join() !== expected.toSorted().join()) fault(`its emails were: ${emails.join()}`)
     if (order.event === 'renewal' && payment === undefined) {
       if (grants !== 1) fault('a paid invoice is not granted')
       return

@@ -7,6 +7,7 @@ import type { Mismatch } from './ledger.ts'
 import type { Money } from './money.ts'
 import type { Interval, PaymentProviderError } from './payment-provider.ts'
 import type { Pool } from './product.ts'
+import type { PurchaseNotice } from './purchase-notice.ts'
 import type { Entitlement, EntitlementChange } from './subscription.ts'
 import type { PlanTerms } from './terms.ts'
 
@@ -196,6 +197,8 @@ export interface OrderChange {
   readonly steps: readonly OrderStep[]
   readonly entitlement?: EntitlementChange
   readonly claim?: BoostClaim
+  /** Emails to send. */
+  readonly notices?: readonly PurchaseNotice[]
 }
 
 /** Orders whose money was seen and that are not granted. */

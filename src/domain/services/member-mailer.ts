@@ -74,7 +74,7 @@ export interface MemberRecipient {
 }
 
 /**
- * Except for `deliverUsageAlert`, each method resolves when the email is queued and never rejects: neither the time nor the success of sending may reveal anything to a
+ * Except for `deliver…`, each method resolves when the email is queued and never rejects: neither the time nor the success of sending may reveal anything to a
  * stranger. Notices may be dropped when the queue is full.
  */
 export interface MemberMailer {
@@ -96,8 +96,8 @@ export interface MemberMailer {
   sendEmailChangeCode(recipient: { readonly to: string | null; readonly reader: Reader }, code: string): Promise<EmailOutcome>
   /** Tells the old address that the account has another one, which is masked. */
   sendEmailChanged(recipient: MemberRecipient, change: { readonly newAddress: string; readonly at: number }): Promise<void>
-  /** Whether it was queued: there is room for few notices, and the caller may try again. */
-  sendPurchaseEmail(recipient: MemberRecipient, email: PurchaseEmail): Promise<boolean>
   /** Sends the email once, now, and waits for the mail server, because the caller decides about another attempt. Never rejects. */
   deliverUsageAlert(recipient: MemberRecipient, alert: UsageAlertFacts, signal: AbortSignal): Promise<DeliveryOutcome>
+  /** The same for an email about a purchase. */
+  deliverPurchaseEmail(recipient: MemberRecipient, email: PurchaseEmail, signal: AbortSignal): Promise<DeliveryOutcome>
 }

@@ -62,8 +62,6 @@ interface MembershipDeps {
   readonly sales?: Sales
   /** Concurrent password hashes. */
   readonly maxConcurrentHashes: number
-  /** Called when an email about a purchase could not be sent. */
-  readonly onMailFailure: (error: unknown) => void
   /** Called when an account's credentials changed. */
   readonly onCredentialsChanged: (account: string) => void
 }
@@ -137,7 +135,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     mergeAliases: deps.rules.mergeAliases,
   })
   const subscriptions = new SubscriptionService(sharedDeps)
-  const purchaseMail = new PurchaseMailService({ ...deps, plans: deps, onFailure: deps.onMailFailure })
+  const purchaseMail = new PurchaseMailService({ ...deps, plans: deps })
   const orders =
     deps.sales === undefined || deps.sales.providers.size === 0
       ? null
@@ -147,7 +145,6 @@ export function createMembership(deps: MembershipDeps): Membership {
           subscriptions,
           boosts,
           ledger: store.ledger,
-          onChanged: (order, steps) => purchaseMail.onChanged(order, steps),
           wasAnnounced: (subscription, terms) => purchaseMail.wasAnnounced(subscription, terms),
         })
   const signUp = new SignUpService(sharedDeps)

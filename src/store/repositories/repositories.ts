@@ -18,6 +18,7 @@ import { createDailyUsageRepository } from './billing/daily-usage.ts'
 import { createUsageAlertRepository } from './billing/usage-alerts.ts'
 import { createNotificationRepository } from './notifications/notifications.ts'
 import { createOrderRepository } from './billing/orders.ts'
+import { createPurchaseNoticeRepository } from './billing/purchase-notices.ts'
 import { createRedeemCodeRepository } from './billing/redeem-codes.ts'
 import { createSubscriptionRepository } from './billing/subscriptions.ts'
 import { createUsageSumRepository } from './billing/usage-sums.ts'
@@ -37,6 +38,7 @@ export function createRepositories(db: Database) {
     subscriptions: createSubscriptionRepository(db),
     redeemCodes: createRedeemCodeRepository(db),
     orders: createOrderRepository(db),
+    purchaseNotices: createPurchaseNoticeRepository(db),
     attempts: createAttemptRepository(db),
     carriedUsage: createCarriedUsageRepository(db),
     operators: createOperatorRepository(db),

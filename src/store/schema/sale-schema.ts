@@ -2,6 +2,7 @@
 import type { OrderActor, OrderProblem, OrderState, OrderStepKind, PurchaseEvent } from '../../domain/billing/order.ts'
 import type { Interval } from '../../domain/billing/payment-provider.ts'
 import type { Pool } from '../../domain/billing/product.ts'
+import type { PurchaseNotice } from '../../domain/billing/purchase-notice.ts'
 import type { Renewal, SubscriptionSource, SubscriptionState } from '../../domain/billing/subscription.ts'
 
 export interface SaleSchema {
@@ -13,6 +14,7 @@ export interface SaleSchema {
   readonly order_step: OrderStepTable
   readonly order_number: OrderNumberTable
   readonly payment_notification: PaymentNotificationTable
+  readonly purchase_notice: PurchaseNoticeTable
 }
 
 /** Rows are never changed. */
@@ -151,4 +153,18 @@ interface PaymentNotificationTable {
   refused_at: number | null
   refusal: string | null
   setting: string | null
+}
+
+/** The key is `about`, `kind` and `subject`. */
+interface PurchaseNoticeTable {
+  /** An order or a subscription. */
+  about: string
+  kind: PurchaseNotice['kind']
+  subject: string
+  account: string
+  created_at: number
+  /** Null: ended. */
+  due_at: number | null
+  attempts: number
+  sent_at: number | null
 }

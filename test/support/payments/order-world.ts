@@ -1,6 +1,6 @@
 /** Orders on a store, with a clock that the test sets. */
 import type { Account } from '../../../src/domain/identity/account.ts'
-import type { Order, OrderStep } from '../../../src/domain/billing/order.ts'
+import type { Order } from '../../../src/domain/billing/order.ts'
 import type { PaymentProvider } from '../../../src/domain/billing/payment-provider.ts'
 import { createCalendar } from '../../../src/domain/billing/period.ts'
 import type { Plan } from '../../../src/domain/billing/plan.ts'
@@ -17,7 +17,6 @@ export interface OrderWorld {
   readonly orders: OrderService
   readonly subscriptions: SubscriptionService
   readonly account: Account
-  readonly changes: { readonly order: Order; readonly steps: readonly OrderStep[] }[]
   readonly audited: unknown[][]
 }
 
@@ -54,7 +53,6 @@ export const worldIds = {
 
 export function createOrderWorld(options: WorldOptions): OrderWorld {
   const { store, time, account, plans = salePlans, ids = worldIds, wasAnnounced = async () => false } = options
-  const changes: OrderWorld['changes'] = []
   const audited: unknown[][] = []
   const clock = { now: () => time.now, within: <T>(_ms: number, promise: Promise<T>) => promise }
   const calendar = createCalendar(options.timeZone ?? 'UTC')
@@ -88,10 +86,9 @@ export function createOrderWorld(options: WorldOptions): OrderWorld {
       ]),
     ),
     getSite: () => 'https://gateway.example',
-    onChanged: (order, steps) => void changes.push({ order, steps }),
     wasAnnounced,
   })
-  return { orders, subscriptions, account, changes, audited }
+  return { orders, subscriptions, account, audited }
 }
 
 let requests = 0

@@ -1,7 +1,7 @@
 /**
- * Applies transitions to orders: with each one, what it grants or takes is written in the same transaction. The only place where an order
- * grants something. What follows a commit (delivery of a pack, audit log, emails) may be lost with the process; deliveries are repeated by
- * the sweep of boosts.
+ * Applies transitions to orders: with each one, what it grants or takes, and the emails to send, are written in the same transaction. The only
+ * place where an order grants something. What follows a commit (delivery of a pack, audit log) may be lost with the process; deliveries are
+ * repeated by the sweep of boosts.
  */
 import type { BoostClaim } from '../../billing/boost.ts'
 import type { Pack } from '../../billing/ledger.ts'
@@ -10,6 +10,7 @@ import type { Order, OrderActor, OrderChange, OrderStep, OrderStepKind } from '.
 import { recordClosed, recordGrant, recordProblem } from '../../billing/order-rules.ts'
 import type { Transition } from '../../billing/order-rules.ts'
 import type { Calendar } from '../../billing/period.ts'
+import { listOrderNotices } from '../../billing/purchase-notice.ts'
 import type { Entitlement } from '../../billing/subscription.ts'
 import type { AuditEvent, AuditWriter } from '../../identity/audit.ts'
 import type { Store } from '../../store.ts'
@@ -26,8 +27,6 @@ export interface OrderChangeDeps {
   readonly ids: { next(prefix: string, now: number): string }
   readonly writeAudit: AuditWriter
   readonly onCredentialsChanged: (account: string) => void
-  /** Called after each stored change of an order, for emails. Must not throw. */
-  readonly onChanged: (order: Order, steps: readonly OrderStep[]) => void
 }
 
 /** Reasons that a later decision may find gone; others need a person. */
@@ -73,7 +72,7 @@ export class OrderChanges {
     const context = { ...(await this.#readContext(id, now)), ending }
     let written: OrderChange | null = null
     const result = await store.orders.change(id, (order, entitlement) => {
-      written = this.#complete(order, entitlement, decide(order), context, by)
+      written = withNotices(this.#complete(order, entitlement, decide(order), context, by))
       return written
     })
     if (result === undefined) return undefined
@@ -83,9 +82,8 @@ export class OrderChanges {
     return result.order
   }
 
-  /** Reports steps that were stored. */
+  /** Writes steps that were stored to the audit log. */
   async report(order: Order, steps: readonly OrderStep[]): Promise<void> {
-    this.#deps.onChanged(order, steps)
     for (const { kind, by, facts } of steps) {
       const event = auditEvents[kind]
       if (event !== undefined)
@@ -159,7 +157,7 @@ export class OrderChanges {
   async #write(id: string, decide: (order: Order) => OrderChange | null): Promise<Order | undefined> {
     const { store } = this.#deps
     let written: OrderChange | null = null
-    const result = await store.orders.change(id, (order) => (written = decide(order)))
+    const result = await store.orders.change(id, (order) => (written = withNotices(decide(order))))
     if (typeof result === 'object' && result.isChanged && written !== null) await this.#follow(written)
     return typeof result === 'object' ? result.order : store.orders.find(id)
   }
@@ -171,6 +169,10 @@ export class OrderChanges {
     if (claim !== undefined) await boosts.deliver(claim).catch(() => undefined)
     await this.report(order, steps)
   }
+}
+
+function withNotices(change: OrderChange | null): OrderChange | null {
+  return change === null ? null : { ...change, notices: listOrderNotices(change.order, change.steps) }
 }
 
 function withProblemStep(before: Order, order: Order, steps: readonly OrderStep[], at: number, by: OrderActor): OrderChange {

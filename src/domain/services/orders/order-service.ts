@@ -88,7 +88,6 @@ export class OrderService implements OrderServicePort {
     if (created === null) return { kind: 'refused', reason: 'too_many_open' }
     const { order, isNew, steps } = created
     if (isNew) {
-      this.#deps.onChanged(order, steps)
       await writeAudit('order_created', account.id, client, { order: order.id, number: order.number, ...steps[0]?.facts })
     }
     return { kind: 'good', order: (await this.check(order.id, 'member')) ?? order }

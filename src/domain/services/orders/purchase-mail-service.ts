@@ -1,12 +1,14 @@
 /**
- * Emails about purchases. Those about an order follow its changes. Those about a subscription are sent by a periodic job that reads what is
- * near its end; each is an attempt that is allowed once, so that all nodes together send it once and a crash sends none twice.
+ * Emails about purchases. Each is a stored notice: those about an order are written in the transaction of its change, those about a
+ * subscription by a periodic job that reads what is near its end, each once. A notice is sent until the mail server has taken its email, so
+ * that a process that ends loses none; only one that is killed between the sending and the note of it sends one again.
  */
 import { toMoney } from '../../billing/money.ts'
-import type { Order, OrderStep } from '../../billing/order.ts'
+import type { Order } from '../../billing/order.ts'
 import { createRenewalToken } from '../../billing/email-link-token.ts'
 import { createCalendar } from '../../billing/period.ts'
 import type { Plans } from '../../billing/plan.ts'
+import type { ClaimedPurchaseNotice } from '../../billing/purchase-notice.ts'
 import { toSpan } from '../../billing/purchase-quote.ts'
 import { chooseNotices, endNoticeMs, renewalNoticeMs, termsNoticeMs } from '../../billing/subscription-notice.ts'
 import type { SubscriptionNotice } from '../../billing/subscription-notice.ts'
@@ -14,23 +16,29 @@ import type { Subscription } from '../../billing/subscription.ts'
 import { resolvePlan } from '../../billing/terms.ts'
 import type { Account } from '../../identity/account.ts'
 import type { Store } from '../../store.ts'
-import type { MemberMailer, MemberRecipient, PurchaseEmail } from '../member-mailer.ts'
+import type { DeliveryOutcome, MemberMailer, MemberRecipient, PurchaseEmail } from '../member-mailer.ts'
 import { findRenewalPrice } from './order-renewals.ts'
 
 interface PurchaseMailDeps {
-  readonly store: Pick<Store, 'accounts' | 'attempts' | 'orders' | 'subscriptions'>
-  readonly mailer: Pick<MemberMailer, 'sendPurchaseEmail'>
+  readonly store: Pick<Store, 'accounts' | 'orders' | 'purchaseNotices' | 'subscriptions'>
+  readonly mailer: Pick<MemberMailer, 'deliverPurchaseEmail'>
   readonly plans: Plans
   readonly clock: { now(): number }
   readonly secret: Uint8Array
   /** The operator's, in which orders and spans are counted. */
   readonly timeZone: string
-  /** An email could not be sent. */
-  readonly onFailure: (error: unknown) => void
 }
 
+const [minuteMs, dayMs] = [60_000, 86_400_000]
 /** Longer than a year, the longest span of a plan. */
-const keepAnnouncementsMs = 400 * 86_400_000
+const keepNoticesMs = 400 * dayMs
+/** Money is worth reading about as long. */
+const orderUsefulMs = 7 * dayMs
+/** Longer than a mail server can take for one email. */
+const leaseMs = 10 * minuteMs
+const maxPauseMs = 60 * minuteMs
+/** The server may have an email that it did not acknowledge: each further attempt may be a further copy. */
+const maxUnansweredAttempts = 3
 const pageSize = 500
 
 export class PurchaseMailService {
@@ -40,45 +48,19 @@ export class PurchaseMailService {
     this.#deps = deps
   }
 
-  /** Sends the receipt of an order that was delivered, and the notice of a refund. */
-  onChanged(order: Order, steps: readonly OrderStep[]): void {
-    void this.report(order, steps)
-  }
-
-  /** The same for a command, which waits for the emails. Never rejects. */
-  async report(order: Order, steps: readonly OrderStep[]): Promise<void> {
-    const kinds = new Set(steps.map(({ kind }) => kind))
-    try {
-      if (kinds.has('granted')) await this.#sendAboutOrder(order, 'receipt')
-      if (kinds.has('refunded') || kinds.has('refunded_at_provider') || kinds.has('dispute_lost'))
-        await this.#sendAboutOrder(order, 'refunded')
-    } catch (error) {
-      this.#deps.onFailure(error)
-    }
-  }
-
-  async #sendAboutOrder(order: Order, kind: 'receipt' | 'refunded'): Promise<void> {
-    const { store, mailer } = this.#deps
-    const recipient = this.#toRecipient(await store.accounts.find(order.account), order)
-    if (recipient !== undefined) await mailer.sendPurchaseEmail(recipient, { kind, order })
-  }
-
-  /** Sends what is due about subscriptions that were bought. */
-  async sendDue(signal: AbortSignal): Promise<void> {
+  /** Stores what is to be announced about subscriptions that were bought. */
+  async recordDue(signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#deps
     const now = clock.now()
+    await store.purchaseNotices.sweep(now - keepNoticesMs)
     for (let after = ''; !signal.aborted;) {
       const window = { endsBefore: now + renewalNoticeMs, endedSince: now - endNoticeMs }
       const page = await store.subscriptions.listPurchased({ ...window, after, limit: pageSize })
       for (const subscription of page) {
         if (signal.aborted) return
-        const others = await store.subscriptions.list(subscription.account)
-        const notices = chooseNotices(
-          subscription,
-          others.filter(({ id }) => id !== subscription.id),
-          now,
-        )
-        for (const notice of notices) await this.#sendOnce(subscription, notice, now)
+        const { id: about, account } = subscription
+        for (const notice of await this.#chooseNotices(subscription, now))
+          await store.purchaseNotices.record({ account, about, ...notice }, now)
       }
       const last = page.at(-1)
       if (last === undefined || page.length < pageSize) return
@@ -86,29 +68,74 @@ export class PurchaseMailService {
     }
   }
 
-  /** Whether the member was written to about these terms long enough before the end of the running span. */
-  async wasAnnounced(subscription: Subscription, terms: string): Promise<boolean> {
+  /** Sends the emails of all due notices; of one order if `about` names it. */
+  async sendDue(signal: AbortSignal, about?: string): Promise<void> {
     const { store, clock } = this.#deps
-    const freeAt = await store.attempts.findFreeAt(
-      toSubject(subscription.id, { kind: 'terms', subject: terms }),
-      once,
-      clock.now(),
-    )
-    const { endsAt } = subscription
-    return freeAt !== null && endsAt !== null && freeAt - keepAnnouncementsMs + termsNoticeMs <= endsAt
+    const query = { leaseMs, maxPauseMs, ...(about === undefined ? {} : { about }) }
+    while (!signal.aborted) {
+      const notice = await store.purchaseNotices.claim({ ...query, now: clock.now() })
+      if (notice === undefined) return
+      // A mail server that is down is left alone until the next run.
+      if ((await this.#send(notice, signal)) === 'unavailable') return
+    }
   }
 
-  async #sendOnce(subscription: Subscription, notice: SubscriptionNotice, now: number): Promise<void> {
-    const { store, mailer } = this.#deps
-    const subject = toSubject(subscription.id, notice)
-    if ((await store.attempts.findFreeAt(subject, once, now)) !== null) return
-    const order = await store.orders.findBySubscription(subscription.id)
-    const account = await store.accounts.find(subscription.account)
+  /** Whether the member was written to about these terms long enough before the end of the running span. */
+  async wasAnnounced({ id: about, endsAt }: Subscription, terms: string): Promise<boolean> {
+    const sentAt = await this.#deps.store.purchaseNotices.findSentAt({ about, kind: 'terms', subject: terms })
+    return sentAt !== null && endsAt !== null && sentAt + termsNoticeMs <= endsAt
+  }
+
+  async #chooseNotices(subscription: Subscription, now: number): Promise<readonly SubscriptionNotice[]> {
+    const all = await this.#deps.store.subscriptions.list(subscription.account)
+    const others = all.filter(({ id }) => id !== subscription.id)
+    return chooseNotices(subscription, others, now)
+  }
+
+  async #send(notice: ClaimedPurchaseNotice, signal: AbortSignal): Promise<DeliveryOutcome | null> {
+    const { store, mailer, clock } = this.#deps
+    const { purchaseNotices: notices } = store
+    const found = await this.#read(notice)
+    if (found === 'over') {
+      await notices.remove(notice)
+      return null
+    }
+    if (found === 'no recipient') {
+      await notices.complete(notice, null)
+      return null
+    }
+    const outcome = await mailer.deliverPurchaseEmail(found.recipient, found.email, signal)
+    const isRepeated = outcome === 'unavailable' || (outcome === 'unknown' && notice.attempt < maxUnansweredAttempts)
+    if (isRepeated) await notices.retryAt(notice, clock.now() + toPauseMs(notice.attempt))
+    else await notices.complete(notice, outcome === 'sent' ? clock.now() : null)
+    return outcome
+  }
+
+  /** What a notice is about may have changed since it was stored: then it is over. */
+  async #read(
+    notice: ClaimedPurchaseNotice,
+  ): Promise<{ readonly recipient: MemberRecipient; readonly email: PurchaseEmail } | 'over' | 'no recipient'> {
+    const { store, clock } = this.#deps
+    const { kind, subject, about } = notice
+    const account = await store.accounts.find(notice.account)
+    if (kind === 'receipt' || kind === 'refunded') {
+      const order = await store.orders.find(about)
+      if (order === undefined || clock.now() - notice.createdAt > orderUsefulMs) return 'over'
+      const recipient = this.#toRecipient(account, order)
+      // More may have been refunded since, which has an email of its own.
+      const email = { kind, order: kind === 'refunded' ? { ...order, refunded: Number(subject) } : order } as const
+      return recipient === undefined ? 'no recipient' : { recipient, email }
+    }
+    const subscription = await store.subscriptions.find(about)
+    const isDue =
+      subscription !== undefined &&
+      (await this.#chooseNotices(subscription, clock.now())).some((each) => each.kind === kind && each.subject === subject)
+    if (!isDue) return 'over'
+    const order = await store.orders.findBySubscription(about)
     const recipient = order === undefined ? undefined : this.#toRecipient(account, order)
-    if (order === undefined || account === undefined || recipient === undefined) return
-    const email = await this.#write(subscription, notice, { order, account })
-    if (email === undefined || (await store.attempts.consume(subject, once, now)) !== null) return
-    if (!(await mailer.sendPurchaseEmail(recipient, email))) await store.attempts.restore(subject)
+    if (order === undefined || account === undefined || recipient === undefined) return 'no recipient'
+    const email = await this.#write(subscription, { kind, subject }, { order, account })
+    return email === undefined ? 'over' : { recipient, email }
   }
 
   async #write(
@@ -147,8 +174,7 @@ export class PurchaseMailService {
   }
 }
 
-const once = { times: 1, withinMs: keepAnnouncementsMs }
-
-function toSubject(subscription: string, { kind, subject }: SubscriptionNotice): string {
-  return `purchase-mail:${subscription}:${kind}:${subject}`
+/** 1, 2, 4 … minutes, and an hour at most. */
+function toPauseMs(attempt: number): number {
+  return Math.min(maxPauseMs, 2 ** Math.min(attempt - 1, 10) * minuteMs)
 }

@@ -13,8 +13,8 @@ import type { Installation } from '../../installation.ts'
 
 export interface OpenedOrders {
   readonly orders: OrderService
-  /** Waits for emails, and returns a sentence about each. */
-  finishEmails(): Promise<readonly string[]>
+  /** Sends the emails about an order that a running server has not begun to send, and returns a sentence about each. */
+  sendEmails(order: string): Promise<readonly string[]>
 }
 
 export async function openOrders(installation: Installation): Promise<OpenedOrders> {
@@ -22,23 +22,18 @@ export async function openOrders(installation: Installation): Promise<OpenedOrde
   const secret = await readSecret(config)
   const providers = await openPaymentProviders(config, { clock, secret, folder: new DataFolder(config.store.dataDir) })
   const sentences: string[] = []
-  const deliver = async ({ to, ...content }: EmailContent & { readonly to: string | null }): Promise<boolean> => {
-    if (to === null) return false
+  const deliver = async ({ to, ...content }: EmailContent & { readonly to: string }): Promise<'sent' | 'unavailable'> => {
     const reason = await deliverEmail(installation, { to, ...content })
-    sentences.push(reason === null ? `An email was sent to ${to}.` : `The email to ${to} was not sent (${reason}).`)
-    return reason === null
+    sentences.push(reason === null ? `An email was sent to ${to}.` : `The email to ${to} was not sent (${reason}); a running server tries again.`)
+    return reason === null ? 'sent' : 'unavailable'
   }
   const { siteUrl, host, port } = config.listen
   const site = siteUrl ?? `http://${host}:${port}`
   const mailer = createMemberMail(
-    {
-      enqueue: async (email) => ((await deliver(email)) ? 'queued' : 'unavailable'),
-      deliver: async (email) => ((await deliver(email)) ? 'sent' : 'unavailable'),
-    },
+    { enqueue: async () => 'unavailable', deliver },
     { brand: config.brand.name, linkLifetimeMs: 0, origins: { site }, seller: config.payments },
   )
   const { plans, defaultPlan, timeZone } = config
-  const failures: unknown[] = []
   const mail = new PurchaseMailService({
     store,
     mailer,
@@ -46,9 +41,7 @@ export async function openOrders(installation: Installation): Promise<OpenedOrde
     clock,
     secret,
     timeZone,
-    onFailure: (error) => failures.push(error),
   })
-  const emails: Promise<void>[] = []
   const orders = new OrderService({
     store,
     ledger: store.ledger,
@@ -65,14 +58,13 @@ export async function openOrders(installation: Installation): Promise<OpenedOrde
     // Running servers read the changed accounts from the database.
     onCredentialsChanged: () => undefined,
     getSite: () => site,
-    onChanged: (order, steps) => void emails.push(mail.report(order, steps)),
     wasAnnounced: (subscription, terms) => mail.wasAnnounced(subscription, terms),
   })
   return {
     orders,
-    async finishEmails() {
-      await Promise.all(emails)
-      return [...sentences, ...failures.map(() => 'An email could not be sent.')]
+    async sendEmails(order) {
+      await mail.sendDue(new AbortController().signal, order)
+      return sentences
     },
   }
 }

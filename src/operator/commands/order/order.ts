@@ -132,7 +132,7 @@ export function refundOrder(
       reason: options.reason,
       ...(amount === null ? {} : { amount: amount.amount }),
     })
-    const emails = await opened.finishEmails()
+    const emails = await opened.sendEmails(order.id)
     if (answer.kind === 'refused') throw new CommandError(describeRefusal(order, answer.reason, quote?.max))
     const done = answer.order
     const refunded = formatMoney({ amount: done.refund?.amount ?? done.refunded, currency: (done.paid ?? done.due).currency })
@@ -173,7 +173,7 @@ function changeOrder(
 ): Promise<CommandResult> {
   return withOrders(async (installation, opened) => {
     const order = await change(opened, await requireOrder(installation, idOrNumber))
-    const emails = await opened.finishEmails()
+    const emails = await opened.sendEmails(order.id)
     const explanation = await opened.orders.explain(order.id)
     const now = installation.clock.now()
     return renderResult(options, { ...toRecord(order), findings: explanation?.findings ?? [] }, () =>

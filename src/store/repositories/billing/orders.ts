@@ -17,6 +17,7 @@ import type { OrderTable } from '../../schema/sale-schema.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { toBoostClaimRow } from './boosts.ts'
 import { toPlanTerms } from './plan-terms.ts'
+import { insertNotices } from './purchase-notices.ts'
 import { lockEntitlement, writeChange } from './subscriptions.ts'
 import { verifyOrders } from './verify-orders.ts'
 
@@ -135,7 +136,7 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
         const entitlement = await lockEntitlement(transaction, locked.account)
         const change = decide(before, entitlement)
         if (change === null) return { order: before, isChanged: false }
-        const { order, steps, entitlement: granted, claim } = change
+        const { order, steps, entitlement: granted, claim, notices = [] } = change
         for (const column of ['payment', 'reference'] as const) {
           const value = order[column]
           if (value === null || value === before[column]) continue
@@ -159,6 +160,7 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
         const changed: Order = { ...order, version: before.version + 1 }
         await transaction.updateTable('sale_order').set(toRow(changed)).where('id', '=', id).execute()
         await insertSteps(transaction, id, steps)
+        await insertNotices(transaction, notices, steps[0]?.at ?? 0)
         return { order: changed, isChanged: true }
       }),
 

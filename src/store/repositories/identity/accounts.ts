@@ -247,6 +247,7 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
           .execute()
         // Orders stay as receipts; how they could have been paid does not.
         await transaction.updateTable('sale_order').set({ url: null, instructions: null }).where('account', '=', id).execute()
+        await transaction.deleteFrom('purchase_notice').where('account', '=', id).execute()
         // Codes that were sent to the mailbox, which name it.
         if (erased?.canonical_email != null)
           await transaction.deleteFrom('email_verification').where('canonical_email', '=', erased.canonical_email).execute()

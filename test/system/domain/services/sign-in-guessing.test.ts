@@ -53,7 +53,7 @@ async function openBench(t: Test) {
       async sendAccountDeleted() {},
       sendEmailChangeCode: async () => 'queued',
       async sendEmailChanged() {},
-      sendPurchaseEmail: () => Promise.resolve(true),
+      deliverPurchaseEmail: () => Promise.resolve('sent'),
       deliverUsageAlert: async () => 'sent',
     },
     calendar: createCalendar('UTC'),
@@ -78,7 +78,6 @@ async function openBench(t: Test) {
     plans: {},
     defaultPlan: 'free',
     timeZone: 'UTC',
-    onMailFailure: () => undefined,
     onCredentialsChanged: () => undefined,
   })
   // A guess is a comparison with the real secret. Hashing each password would only cost time.

@@ -1,0 +1,26 @@
+/** Emails about purchases that are to be sent, written with the changes that they are about. */
+import { sql } from 'kysely'
+import type { Migration } from './migration.ts'
+
+export const purchaseNotices: Migration = {
+  name: '0010-purchase-notices',
+  readableBy: '0001-initial',
+  async up(db, { whole, id, tableEnd }) {
+    for (const statement of [
+      `create table purchase_notice (
+        about ${id} not null,
+        kind text not null,
+        subject ${id} not null,
+        account ${id} not null references account (id),
+        created_at ${whole} not null,
+        due_at ${whole},
+        attempts ${whole} not null,
+        sent_at ${whole},
+        constraint purchase_notice_key primary key (about, kind, subject)
+      ) ${tableEnd}`,
+      'create index purchase_notice_due on purchase_notice (due_at) where due_at is not null',
+      'create index purchase_notice_account on purchase_notice (account)',
+    ])
+      await sql.raw(statement).execute(db)
+  },
+}

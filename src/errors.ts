@@ -297,6 +297,14 @@ export const errorCatalog = {
     en: 'This code cannot be redeemed.',
     zh: '该兑换码无法兑换。',
   },
+  account_deletion_waiting: {
+    status: 403,
+    stage: 'membership',
+    type: 'permission_error',
+    actions: ['contact_operator'],
+    en: 'This account is being deleted. The deletion waits until the payment provider has confirmed that it charges no more; an email tells you when it is done.',
+    zh: '此账户正在注销，正在等待支付服务确认停止扣款；完成后会发送邮件通知。',
+  },
   order_refused: {
     status: 409,
     stage: 'membership',

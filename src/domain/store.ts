@@ -20,6 +20,7 @@ import type { DailyUsages, UsageSums } from './billing/usage.ts'
 import type { Notifications } from './notification.ts'
 import type { UsageAlerts } from './billing/usage-alert.ts'
 import type { Orders } from './billing/order.ts'
+import type { AccountDeletions } from './identity/account-deletion.ts'
 import type { PurchaseNotices } from './billing/purchase-notice.ts'
 import type { RedeemCodes } from './billing/redeem-code.ts'
 import type { Subscriptions } from './billing/subscription.ts'
@@ -57,6 +58,7 @@ export interface Store {
   readonly subscriptions: Subscriptions
   readonly redeemCodes: RedeemCodes
   readonly orders: Orders
+  readonly accountDeletions: AccountDeletions
   readonly purchaseNotices: PurchaseNotices
   readonly attempts: Attempts
   readonly carriedUsage: CarriedUsages

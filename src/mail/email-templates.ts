@@ -13,6 +13,7 @@ export const emailKinds = [
   'email_change',
   'email_changed',
   'account_deleted',
+  'account_deletion_waits',
   'usage_alert',
   'purchase',
   'notification',
@@ -244,6 +245,36 @@ export function renderAccountDeletedEmail({ name, site }: SenderIdentity, at: nu
         blocks: [
           text(`你的 ${name} 账户已于 ${formatEmailTime(at, 'zh', reader)} 注销。此邮箱、登录状态与密钥均已删除，密钥不再有效。`),
           note(`如果不是你本人操作，说明有人可以使用你的登录或邮箱，请修改此邮箱的密码。可在 ${site}/sign-in 重新注册。`),
+        ],
+      },
+    },
+  )
+}
+
+/** The renewal of a plan is ended at the payment provider first. */
+export function renderDeletionWaitsEmail({ name }: SenderIdentity, reader: Reader): EmailContent {
+  return renderEmail(
+    'account_deletion_waits',
+    { name, reader },
+    {
+      en: {
+        subject: `${name}: the deletion of your account waits`,
+        blocks: [
+          text(
+            `You deleted your ${name} account. The payment provider has not yet confirmed that it charges your plan no more, so your address is kept until it has.`,
+          ),
+          text(
+            'You have been signed out, and your keys no longer work. There is nothing to do: another email confirms the deletion.',
+          ),
+          note('If this was not you, write to the operator before then: the deletion can still be taken back.'),
+        ],
+      },
+      zh: {
+        subject: `${name}：账户注销正在等待处理`,
+        blocks: [
+          text(`你已申请注销 ${name} 账户。支付服务尚未确认停止续费扣款，在此之前会保留你的邮箱。`),
+          text('你已退出登录，密钥不再有效。无需任何操作：注销完成后会再发送一封邮件。'),
+          note('如果不是你本人操作，请尽快联系管理员，此时仍可撤回注销。'),
         ],
       },
     },

@@ -4,6 +4,7 @@ import type { MemberMailer } from '../domain/services/member-mailer.ts'
 import type { Mailer } from './mailer.ts'
 import {
   renderAccountDeletedEmail,
+  renderDeletionWaitsEmail,
   renderDeviceEmail,
   renderSignInEmail,
   renderPasswordEmail,
@@ -62,6 +63,9 @@ export function createMemberMail(
         usefulMs: noticeUsefulMs,
         ...renderAccountDeletedEmail(sender(), at, reader),
       })
+    },
+    async sendAccountDeletionWaits({ to, reader }) {
+      await mailer.enqueue({ to, priority: 'notice', usefulMs: noticeUsefulMs, ...renderDeletionWaitsEmail(sender(), reader) })
     },
     sendEmailChangeCode: ({ to, reader }, code) =>
       mailer.enqueue({ to, priority: 'member_code', usefulMs: codeLifetimeMs, ...renderEmailChangeCode(sender(), code, reader) }),

@@ -159,6 +159,11 @@ export function createMetrics() {
       help: 'Time since the oldest of them was paid; 0 without one.',
       aggregator: 'max',
     }),
+    oldestWaitingDeletionSeconds: gauge({
+      name: 'svc_account_deletions_oldest_waiting_seconds',
+      help: 'Time since the oldest deletion of an account was requested that waits for a payment provider; 0 without one.',
+      aggregator: 'max',
+    }),
     rateLimitStoreUp: gauge({
       name: 'svc_rate_limit_store_up',
       help: 'Whether the server of LIMITS_URL answers: 1 is good; 0: each node allows its share of requests a minute; absent without LIMITS_URL.',

@@ -11,6 +11,7 @@ import { emailResults } from '../mail/email-results.ts'
 import type { EmailResult, MailStats } from '../mail/email-results.ts'
 import type { Ledger } from '../domain/billing/ledger.ts'
 import type { UngrantedOrders } from '../domain/billing/order.ts'
+import type { WaitingDeletions } from '../domain/identity/account-deletion.ts'
 import type { Upstreams } from '../upstream/target/upstreams.ts'
 import { none } from './ended-exchange.ts'
 import type { EndedExchange } from './ended-exchange.ts'
@@ -146,6 +147,11 @@ export class Telemetry {
   recordUngrantedOrders({ count, oldestPaidAt }: UngrantedOrders, now: number): void {
     this.#metrics.ungrantedOrders.set(count)
     this.#metrics.oldestUngrantedOrderSeconds.set(oldestPaidAt === null ? 0 : Math.max(0, now - oldestPaidAt) / 1000)
+  }
+
+  /** Deletions of accounts that wait for a payment provider. */
+  recordWaitingDeletions({ oldestRequestedAt }: WaitingDeletions, now: number): void {
+    this.#metrics.oldestWaitingDeletionSeconds.set(oldestRequestedAt === null ? 0 : Math.max(0, now - oldestRequestedAt) / 1000)
   }
 
   recordReload(isAccepted: boolean, at: number): void {

@@ -29,7 +29,8 @@ export async function openFormSession(
   let session = isRepeat ? await awaitSession(token, services) : undefined
   if (session === undefined) {
     const result = await signIn({ ...browser.client, sessionToken: token })
-    if (result.kind === 'no-sign-up') throw createSignInError(result, services.config.signIn)
+    if (result.kind === 'no-sign-up' || result.kind === 'deletion_waiting')
+      throw createSignInError(result, services.config.signIn)
     if (result.kind === 'wrong') throw createWrongError()
     session = result.session
   }

@@ -1,4 +1,4 @@
-/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, check orders, send usage alerts, emails about plans and notifications, delete expired records, write backups. */
+/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, check orders, send usage alerts, emails about plans and notifications, complete deletions, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
 import type { Notifier } from '../notifications/notifier.ts'
 import { verifyBooks } from '../domain/services/orders/verify-books.ts'
@@ -17,6 +17,7 @@ const tidyMembershipEveryMs = 60_000
 const sendAlertsEveryMs = 60_000
 const announceEveryMs = 600_000
 const sendPurchaseMailEveryMs = 2_000
+const deleteAccountsEveryMs = 60_000
 const cleanUpEveryMs = 600_000
 const verifyEveryMs = 3_600_000
 const checkBackupEveryMs = 60_000
@@ -67,6 +68,13 @@ export class BackgroundJobs {
       ),
       this.#everyOncePerCluster(sendPurchaseMailEveryMs, 'send emails about purchases', () =>
         membership.purchaseMail.sendDue(this.#closing.signal),
+      ),
+      this.#everyOncePerCluster(deleteAccountsEveryMs, 'complete deletions', () =>
+        membership.deletions.sweep(this.#closing.signal),
+      ),
+      // On every node, so that no node reports what it saw when it last had the job above.
+      this.#every(observeEveryMs, 'count deletions', async () =>
+        telemetry.recordWaitingDeletions(await services.store.accountDeletions.summarize(), clock.now()),
       ),
       this.#everyOncePerCluster(cleanUpEveryMs, 'forget old turns', async () => {
         const before = clock.now() - config.store.keepTurnsForDays * dayMs

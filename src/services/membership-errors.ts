@@ -104,6 +104,7 @@ export function createSignInError(
   result: Exclude<SignInResult, { readonly kind: 'signed-in' }>,
   config: SignInConfig,
 ): GatewayError {
+  if (result.kind === 'deletion_waiting') return new GatewayError('account_deletion_waiting')
   return result.kind === 'wrong' ? new GatewayError('invalid_credentials') : createSignUpRefusedError(result.reason, config)
 }
 

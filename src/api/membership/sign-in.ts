@@ -75,7 +75,7 @@ export const verifyOtp = defineEndpoint({
   summary: 'Signs in with the code, creating the account if there is none; sets the session cookie.',
   body: z.object({ email, code: text(maxCodeChars).transform(stripCodeSeparators), invite }),
   response: signedIn,
-  errors: ['sign_in_method_disabled', 'invalid_credentials', 'sign_up_closed'],
+  errors: ['sign_in_method_disabled', 'invalid_credentials', 'sign_up_closed', 'account_deletion_waiting'],
 })
 
 export const inspectMagicLink = defineEndpoint({
@@ -95,7 +95,7 @@ export const verifyMagicLink = defineEndpoint({
   summary: "Signs in with an email's link: in any browser, once, within an hour; sets the session cookie.",
   body: z.object({ link }),
   response: signedIn,
-  errors: ['sign_in_method_disabled', 'invalid_credentials', 'sign_up_closed'],
+  errors: ['sign_in_method_disabled', 'invalid_credentials', 'sign_up_closed', 'account_deletion_waiting'],
 })
 
 export const signUp = defineEndpoint({
@@ -180,9 +180,10 @@ export const deleteAccount = defineEndpoint({
   method: 'post',
   path: '/api/membership/auth/delete-account',
   security: 'session_cookie',
-  summary: "Deletes the account's personal data; the ledger stays. `confirm` is the account's own address. Clears the cookie.",
+  summary:
+    "Deletes the account's personal data; the ledger stays. `confirm` is the account's own address. Clears the cookie. `deleted` is false where the payment provider has to end a renewal first: the account is disabled until then, and an email confirms the deletion.",
   body: z.object({ confirm: email, ...reauthenticationFields }),
-  response: z.strictObject({ ok, deleted: z.literal(true) }),
+  response: z.strictObject({ ok, deleted: z.boolean() }),
   errors: ['invalid_request', 'invalid_credentials', 'reauthentication_required'],
 })
 

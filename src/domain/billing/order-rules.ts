@@ -2,6 +2,7 @@
 import type { Order, OrderActor, OrderFailure, OrderProblem, OrderStep } from './order.ts'
 import { formatMoney } from './money.ts'
 import type { PaymentFacts, OpenedCheckout } from './payment-provider.ts'
+import type { PurchaseNotice } from './purchase-notice.ts'
 
 const [secondMs, minuteMs, hourMs, dayMs] = [1_000, 60_000, 3_600_000, 86_400_000]
 
@@ -199,4 +200,15 @@ export function recordAfterPayment(
   const isFollowed = order.state !== 'granted' || order.providerSubscription !== null
   const nextCheckAt = isFollowed ? computeNextCheck({ checks: 5 }, now) : null
   return { order: { ...checked, nextCheckAt }, steps: [], takesBack: false }
+}
+
+/** The emails that follow from steps of an order: its receipt once it was delivered, and each refund. */
+export function listOrderNotices(order: Order, steps: readonly OrderStep[]): readonly PurchaseNotice[] {
+  const kinds = new Set(steps.map(({ kind }) => kind))
+  const about = { account: order.account, about: order.id }
+  const isRefunded = kinds.has('refunded') || kinds.has('refunded_at_provider') || kinds.has('dispute_lost')
+  return [
+    ...(kinds.has('granted') ? [{ ...about, kind: 'receipt', subject: order.number } as const] : []),
+    ...(isRefunded ? [{ ...about, kind: 'refunded', subject: String(order.refunded) } as const] : []),
+  ]
 }

@@ -2,7 +2,6 @@
  * Emails about purchases that are to be sent. A notice is stored in the transaction of the change that it is about, or once for each
  * announcement, and is deleted or marked when its email was sent, so that no end of a process loses one.
  */
-import type { Order, OrderStep } from './order.ts'
 import type { SubscriptionNoticeKind } from './subscription-notice.ts'
 
 export interface PurchaseNotice {
@@ -42,15 +41,4 @@ export interface PurchaseNotices {
   findSentAt(notice: Omit<PurchaseNotice, 'account'>): Promise<number | null>
   /** Forgets ended notices that were stored before. */
   sweep(before: number): Promise<void>
-}
-
-/** The emails that follow from steps of an order: its receipt once it was delivered, and each refund. */
-export function listOrderNotices(order: Order, steps: readonly OrderStep[]): readonly PurchaseNotice[] {
-  const kinds = new Set(steps.map(({ kind }) => kind))
-  const about = { account: order.account, about: order.id }
-  const isRefunded = kinds.has('refunded') || kinds.has('refunded_at_provider') || kinds.has('dispute_lost')
-  return [
-    ...(kinds.has('granted') ? [{ ...about, kind: 'receipt', subject: order.number } as const] : []),
-    ...(isRefunded ? [{ ...about, kind: 'refunded', subject: String(order.refunded) } as const] : []),
-  ]
 }

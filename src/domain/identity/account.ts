@@ -70,7 +70,7 @@ export interface Accounts {
    * also decides about subscriptions.
    */
   setPlan(id: string, plan: string, until?: number): Promise<boolean>
-  /** Ends the console's sessions of a disabled account too. @throws LastOwnerError for the last active owner */
+  /** Ends the console's sessions of a disabled account too; `active` takes back a deletion that waits. @throws LastOwnerError for the last active owner */
   setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
   /** Whether turns go on with packs that the member bought when the plan is used up; true by default. */
   readSpendsPacks(id: string): Promise<boolean>

@@ -37,7 +37,7 @@ export const auditEvents = [
   'order_renewal_cancelled',
   'account_disabled',
   'account_enabled',
-  'account_deletion_refused',
+  'account_deletion_waiting',
   'account_deleted',
   'sign_in_email_sent',
   'role_changed',

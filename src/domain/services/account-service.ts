@@ -10,23 +10,20 @@ import { checkPassword } from '../identity/passwords/password.ts'
 import type { Session } from '../identity/session.ts'
 import { mintToken } from '../identity/session.ts'
 import type { EmailOutcome } from './member-mailer.ts'
+import type { AccountDeletionService } from './account-deletion-service.ts'
 import type { SignInDeps } from './sign-in/sign-in-service.ts'
 import type { UsageCarryOverService } from './usage-carry-over-service.ts'
 import type { Store } from '../store.ts'
-import { GatewayError } from '../../errors.ts'
-import { assertNotLastOwner } from '../identity/operators/operator.ts'
-import type { OrderServicePort } from './orders/order-service-port.ts'
 import type { ClientInfo } from '../identity/client-info.ts'
 
 type SharedDeps = 'attemptLimits' | 'passwords' | 'emailVerification' | 'mailer' | 'writeAudit' | 'clock' | 'onCredentialsChanged'
 
 interface AccountDeps extends Pick<SignInDeps, SharedDeps> {
-  readonly store: Pick<Store, 'accounts' | 'sessions' | 'operators'>
+  readonly store: Pick<Store, 'accounts' | 'sessions'>
   readonly usageCarryOver: UsageCarryOverService
   readonly ids: { bytes(size: number): Uint8Array }
   readonly rules: EmailRules & SignUpRules
-  /** Ends renewals before an account is deleted; null where nothing is sold. */
-  readonly orders: Pick<OrderServicePort, 'prepareDeletion'> | null
+  readonly deletions: AccountDeletionService
 }
 
 type CurrentSession = Pick<Session, 'id' | 'account' | 'method' | 'createdAt'>
@@ -178,30 +175,15 @@ export class AccountService {
     return aliases.some((other) => other.id !== account && other.email !== null && isSameMailbox(other.email, address))
   }
 
-  /**
-   * Erases the person; the ledger and receipts stay. Where the payment provider cannot end a renewal now, nothing is deleted, so that no card is
-   * charged for an account that is gone. @throws TooManyAttempts, GatewayError
-   */
+  /** `waiting`: the account is disabled, and deleted once the payment provider has ended its renewal. @throws TooManyAttempts, LastOwnerError */
   async deleteAccount(
     session: CurrentSession,
     evidence: Evidence,
     client: ClientInfo,
-  ): Promise<'deleted' | Exclude<EvidenceVerdict, 'proven'>> {
-    const { store, usageCarryOver, mailer, writeAudit, clock, onCredentialsChanged } = this.#deps
+  ): Promise<'deleted' | 'waiting' | Exclude<EvidenceVerdict, 'proven'>> {
     const verdict = await this.#checkEvidence(session, evidence, client, 'account deletion')
     if (verdict !== 'proven') return verdict
-    await assertNotLastOwner(store.operators, session.account, clock.now())
-    if (this.#deps.orders !== null && !(await this.#deps.orders.prepareDeletion(session.account))) {
-      await writeAudit('account_deletion_refused', session.account, client, { reason: 'the renewal could not be ended' })
-      throw createRenewalError()
-    }
-    const account = await store.accounts.find(session.account)
-    const carryOver = account === undefined ? null : await usageCarryOver.exportUsage(account)
-    await store.accounts.erase(session.account, clock.now(), carryOver)
-    onCredentialsChanged(session.account)
-    await writeAudit('account_deleted', session.account, client, null)
-    if (account?.email != null) await mailer.sendAccountDeleted({ to: account.email, reader: client.reader }, clock.now())
-    return 'deleted'
+    return this.#deps.deletions.delete(session.account, { reader: client.reader, client })
   }
 
   /** What `#checkEvidence` will accept from this session. */
@@ -257,15 +239,6 @@ export class AccountService {
     if (isFreshSignIn(session, now)) return 'proven'
     return passwordHash === null ? 'missing' : 'wrong'
   }
-}
-
-function createRenewalError(): GatewayError {
-  return new GatewayError('temporarily_unavailable', {
-    message: {
-      en: 'The payment provider could not end your renewal just now, so your account was not deleted. Try again in an hour; the operator has been told.',
-      zh: '支付服务暂时无法取消你的续费，因此账户未被注销。请一小时后再试；管理员已收到通知。',
-    },
-  })
 }
 
 function isFreshSignIn({ method, createdAt }: CurrentSession, now: number): boolean {

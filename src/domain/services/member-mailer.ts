@@ -92,6 +92,8 @@ export interface MemberMailer {
   sendPasswordChanged(recipient: MemberRecipient, at: number): Promise<void>
   /** The last email to an address that the service then no longer has. */
   sendAccountDeleted(recipient: MemberRecipient, at: number): Promise<void>
+  /** The deletion waits until the payment provider has ended a renewal. */
+  sendAccountDeletionWaits(recipient: MemberRecipient): Promise<void>
   /** The code that proves a new address. `to` is null if no email is sent, which takes the same time. */
   sendEmailChangeCode(recipient: { readonly to: string | null; readonly reader: Reader }, code: string): Promise<EmailOutcome>
   /** Tells the old address that the account has another one, which is masked. */

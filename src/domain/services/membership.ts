@@ -1,4 +1,5 @@
 /** Creates the membership services, which routes and background jobs share. */
+import { AccountDeletionService } from './account-deletion-service.ts'
 import { AccountService } from './account-service.ts'
 import { AttemptLimits } from '../identity/limits/attempt-limits.ts'
 import { OAuthClientService } from './oauth-client-service.ts'
@@ -78,6 +79,7 @@ export interface Membership {
   readonly signIn: SignInService
   readonly providerSignIn: ProviderSignInService
   readonly account: AccountService
+  readonly deletions: AccountDeletionService
   readonly apiKeys: ApiKeyService
   readonly sessions: SessionService
   readonly deviceLogins: DeviceLoginService
@@ -147,13 +149,15 @@ export function createMembership(deps: MembershipDeps): Membership {
           ledger: store.ledger,
           wasAnnounced: (subscription, terms) => purchaseMail.wasAnnounced(subscription, terms),
         })
+  const deletions = new AccountDeletionService({ ...sharedDeps, orders })
   const signUp = new SignUpService(sharedDeps)
   const sessions = new SessionService(sharedDeps)
   const operatorRoles = new OperatorRoleService(sharedDeps)
   return {
     signIn: new SignInService({ ...sharedDeps, signUp, sessions }),
     providerSignIn: new ProviderSignInService({ ...sharedDeps, signUp, sessions, operatorRoles }),
-    account: new AccountService({ ...sharedDeps, orders }),
+    account: new AccountService({ ...sharedDeps, deletions }),
+    deletions,
     apiKeys: new ApiKeyService(sharedDeps),
     sessions,
     deviceLogins: new DeviceLoginService(sharedDeps),

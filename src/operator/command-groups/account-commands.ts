@@ -157,7 +157,13 @@ export const accountCommands: OperatorGroup = {
       summary: { en: 'delete the personal data; the ledger stays', zh: '删除个人数据；账本保留' },
       examples: [{ line: 'svc-gateway account delete ann@example.com --yes' }],
       arguments: [accountArgument],
-      options: [defineFlag('yes', { en: 'confirm the deletion', zh: '确认删除' })],
+      options: [
+        defineFlag('yes', { en: 'confirm the deletion', zh: '确认删除' }),
+        defineFlag('without-provider', {
+          en: 'do not ask the payment provider: its renewal was ended there in another way',
+          zh: '不再询问支付服务：续费已在其后台取消',
+        }),
+      ],
       load: async () => (await import('../commands/account.ts')).deleteAccount,
     }),
   ],

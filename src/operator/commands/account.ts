@@ -1,16 +1,17 @@
 /** `svc-gateway account …` */
-import { assertNotLastOwner } from '../../domain/identity/operators/operator.ts'
 import { maskEmail } from '../../domain/identity/audit.ts'
 import { renderEmailChanged } from '../../mail/email-change-email.ts'
 import { hashPassword } from '../../domain/identity/passwords/password.ts'
 import { anyEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
 import { checkPassword, passwordLengthBounds } from '../../domain/identity/passwords/password.ts'
 import type { Account } from '../../domain/identity/account.ts'
+import { unknownReader } from '../../domain/identity/reader.ts'
 import type { Subscription } from '../../domain/billing/subscription.ts'
 import { formatSpanLeft, toSubscriptionRecord } from './plan.ts'
 import { readSecret } from '../../server/open-store.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { Balance } from '../../domain/billing/ledger.ts'
+import { AccountDeletionService } from '../../domain/services/account-deletion-service.ts'
 import { UsageCarryOverService } from '../../domain/services/usage-carry-over-service.ts'
 import { resolvePlan } from '../../domain/billing/terms.ts'
 import { toUsageBoosts, toUsagePools } from '../../domain/billing/usage.ts'
@@ -153,25 +154,33 @@ export function setStatus(idOrEmail: string, status: 'active' | 'disabled', opti
   })
 }
 
-export function deleteAccount(idOrEmail: string, options: OutputOptions & { yes?: boolean }): Promise<CommandResult> {
+export function deleteAccount(
+  idOrEmail: string,
+  options: OutputOptions & { yes?: boolean; withoutProvider?: boolean },
+): Promise<CommandResult> {
   if (options.yes !== true)
     throw new CommandError(
       'This deletes the personal data and ends all keys and sessions; the ledger stays. Add --yes to confirm.',
     )
   return changeAccount(idOrEmail, options, async (installation, account) => {
-    const { store, config, clock } = installation
-    await assertNotLastOwner(store.operators, account.id, clock.now())
+    const { store, config, note } = installation
+    if (account.status === 'deleted') throw createDeletedError(account)
     const { openOrders } = await import('./order/open-orders.ts')
-    if (!(await (await openOrders(installation)).orders.prepareDeletion(account.id)))
-      throw new CommandError(
-        `The renewal of account ${account.id} could not be ended at its payment provider, so nothing was deleted. See: svc-gateway order list --account ${account.id}`,
-      )
     const secret = await readSecret(config)
-    const persons = new UsageCarryOverService({ ...installation, ledger: store.ledger, rules: config.signIn, secret })
-    if (!(await store.accounts.erase(account.id, clock.now(), await persons.exportUsage(account))))
-      throw createDeletedError(account)
-    await installation.note('account_deleted', account.id)
-    return `Account ${account.id} was deleted. Its ledger stays, without the person.`
+    const deletions = new AccountDeletionService({
+      ...installation,
+      orders: (await openOrders(installation)).orders,
+      usageCarryOver: new UsageCarryOverService({ ...installation, ledger: store.ledger, rules: config.signIn, secret }),
+      mailer: null,
+      writeAudit: async (event, id, _client, detail) => note(event, id ?? account.id, detail),
+      // Running servers read the changed accounts from the database.
+      onCredentialsChanged: () => undefined,
+    })
+    const skipsProvider = options.withoutProvider === true
+    const outcome = await deletions.delete(account.id, { reader: unknownReader, client: null, skipsProvider })
+    return outcome === 'deleted'
+      ? `Account ${account.id} was deleted. Its ledger stays, without the person.`
+      : `The renewal of account ${account.id} could not be ended at its payment provider, so the account is disabled until a running server has ended it and completes the deletion. See: svc-gateway order list --account ${account.id}`
   })
 }
 

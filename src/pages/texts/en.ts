@@ -90,6 +90,8 @@ export const en = {
         'An account with your address is linked to another person at this provider. If it is your account, ask the operator to unlink the provider; then sign in again. If it is not, ask the provider for an address of your own.',
       access_denied: 'The provider was told not to sign you in.',
       account_unavailable: 'This account is disabled. Ask the operator.',
+      deletion_waiting:
+        'Your account is being deleted. The payment provider has to confirm first that it charges no more; an email tells you when it is done.',
       sign_up_closed: 'There is no account for this address, and it may not sign up here.',
       too_many: 'Too many sign-ins from your network just now. Try again in a few minutes.',
     } as Record<string, string>,

@@ -8,7 +8,7 @@ import { subscriptions } from './0006-subscriptions.ts'
 import { redeemCodes } from './0007-redeem-codes.ts'
 import { orders } from './0008-orders.ts'
 import { operators } from './0009-operators.ts'
-import { purchaseNotices } from './0010-purchase-notices.ts'
+import { saleRecords } from './0010-sale-records.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -21,5 +21,5 @@ export const migrations: readonly Migration[] = [
   redeemCodes,
   orders,
   operators,
-  purchaseNotices,
+  saleRecords,
 ]

@@ -1,5 +1,6 @@
 /** All repositories on one database. */
 import { createAccountRepository } from './identity/accounts.ts'
+import { createAccountDeletionRepository } from './identity/account-deletions.ts'
 import { createApiKeyRepository } from './identity/api-keys.ts'
 import { createOAuthClientRepository } from './identity/oauth-clients.ts'
 import { createAuditRepository } from './identity/audit.ts'
@@ -26,6 +27,7 @@ import { createUsageSumRepository } from './billing/usage-sums.ts'
 export function createRepositories(db: Database) {
   return {
     accounts: createAccountRepository(db),
+    accountDeletions: createAccountDeletionRepository(db),
     apiKeys: createApiKeyRepository(db),
     images: createImageRepository(db),
     sessions: createSessionRepository(db),

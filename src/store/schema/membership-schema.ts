@@ -25,6 +25,7 @@ export interface MembershipSchema {
   readonly carried_usage: CarriedUsageTable
   readonly usage_alert_subscription: UsageAlertSubscriptionTable
   readonly usage_alert: UsageAlertTable
+  readonly account_deletion: AccountDeletionTable
   readonly audit: AuditTable
   readonly oauth_client: OAuthClientTable
   readonly oauth_record: OAuthRecordTable
@@ -221,4 +222,14 @@ interface OAuthRecordTable {
   payload: string
   consumed_at: number | null
   expires_at: number
+}
+
+/** Waits for a payment provider. */
+export interface AccountDeletionTable {
+  account: string
+  requested_at: number
+  due_at: number
+  attempts: number
+  language: 'en' | 'zh' | null
+  time_zone: string | null
 }

@@ -44,6 +44,7 @@ export const transferTables: readonly TransferTable[] = [
   table('order_number', 'year'),
   table('payment_notification', 'provider'),
   table('purchase_notice', 'about', 'kind', 'subject'),
+  table('account_deletion', 'account'),
   table('attempt', 'id'),
   table('carried_usage', 'person', 'pool', 'window', 'starts_at'),
   table('usage_alert_subscription', 'account'),

@@ -37,13 +37,15 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
       usageAlerts: { sendDue: nothing },
       subscriptions: { advanceDue: nothing },
       purchaseMail: { recordDue: nothing, sendDue: nothing },
+      deletions: { sweep: nothing },
       deleteExpired: nothing,
     },
     orders: null,
-    telemetry: { recordLedgerCheck() {} },
+    telemetry: { recordLedgerCheck() {}, recordWaitingDeletions() {} },
     store: {
       cluster: null,
       audit: { list: async () => [] },
+      accountDeletions: { summarize: async () => ({ count: 0, oldestRequestedAt: null }) },
       ledger: { verify: (signal: AbortSignal) => untilAborted('verifying', signal) },
     },
   } as unknown as Services)
@@ -72,17 +74,20 @@ t.test('a job that fails every two seconds is one line a minute, with the number
       usageAlerts: { sendDue: full },
       subscriptions: { advanceDue: full },
       purchaseMail: { recordDue: full, sendDue: full },
+      deletions: { sweep: full },
       deleteExpired: full,
     },
     orders: null,
-    telemetry: { recordLedgerCheck() {} },
-    store: { cluster: null, audit: { list: async () => [] } },
+    telemetry: { recordWaitingDeletions() {} },
+    store: { cluster: null, audit: { list: async () => [] }, accountDeletions: { summarize: full } },
   } as unknown as Services)
   await clock.run(60_000)
   await jobs.close()
   const listLines = (job: string) => lines.filter((line) => line.job === job).map(({ failures }) => failures)
   t.same([listLines('pay boosts'), listLines('end plans'), listLines('expire holds')], [[1], [1], [1]])
   t.same([...new Set(lines.map(({ job }) => job))].toSorted(), [
+    'complete deletions',
+    'count deletions',
     'end plans',
     'expire holds',
     'pay boosts',

@@ -9,7 +9,7 @@ import type { OperatorRoleService } from '../operators/operator-role-service.ts'
 import type { SignUpService } from '../sign-up-service.ts'
 
 interface ProviderSignInDeps {
-  readonly store: Pick<Store, 'accounts' | 'providerIdentities'>
+  readonly store: Pick<Store, 'accounts' | 'accountDeletions' | 'providerIdentities'>
   readonly signUp: SignUpService
   readonly sessions: SessionService
   readonly operatorRoles: Pick<OperatorRoleService, 'applyGroups'>
@@ -42,6 +42,8 @@ export type ProviderRefusal =
   | 'linked_elsewhere'
   /** The account is disabled. */
   | 'account_unavailable'
+  /** The account waits to be deleted. */
+  | 'deletion_waiting'
   | 'sign_up_closed'
 
 type ProviderSignInResult =
@@ -78,7 +80,7 @@ export class ProviderSignInService {
     if ('kind' in resolved) return this.#refuseProvider('sign_up_closed', provider, null, client)
     const { account } = resolved
     const record = await store.accounts.findForSignIn(account.id)
-    if (record?.account.status !== 'active') return this.#refuseProvider('account_unavailable', provider, account.id, client)
+    if (record?.account.status !== 'active') return this.#refuseDisabled(provider, account.id, client)
     if (!record.emailVerified) return this.#refuseProvider('link_refused', provider, account.id, client)
     const outcome = await store.providerIdentities.link(provider, subject, account.id, clock.now())
     if (outcome === 'other_subject') return this.#refuseProvider('linked_elsewhere', provider, account.id, client)
@@ -96,11 +98,16 @@ export class ProviderSignInService {
     address: string | null,
   ): Promise<ProviderSignInResult> {
     const opened = await this.#deps.sessions.open(account, 'provider', client)
-    if (opened === undefined) return this.#refuseProvider('account_unavailable', provider, account, client)
+    if (opened === undefined) return this.#refuseDisabled(provider, account, client)
     await this.#deps.operatorRoles.applyGroups(account, provider, groups, client)
     const isOffered =
       address !== null && address !== opened.account.email && (await this.#deps.signUp.findAccount(address)) === undefined
     return { ...opened, kind: 'signed-in', changedEmail: isOffered ? address : null }
+  }
+
+  async #refuseDisabled(provider: string, account: string, client: ClientInfo): Promise<ProviderSignInResult> {
+    const isWaiting = (await this.#deps.store.accountDeletions.find(account)) !== undefined
+    return this.#refuseProvider(isWaiting ? 'deletion_waiting' : 'account_unavailable', provider, account, client)
   }
 
   async #refuseProvider(

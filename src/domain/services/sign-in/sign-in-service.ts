@@ -35,7 +35,7 @@ import type { Store } from '../../store.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
 
 export interface SignInDeps {
-  readonly store: Pick<Store, 'accounts' | 'sessions'>
+  readonly store: Pick<Store, 'accounts' | 'accountDeletions' | 'sessions'>
   readonly signUp: SignUpService
   readonly sessions: SessionService
   readonly attemptLimits: AttemptLimits
@@ -81,7 +81,8 @@ interface SignedIn extends OpenedSession, Pick<ResolvedAccount, 'isNewAccount' |
   readonly kind: 'signed-in'
 }
 
-export type SignInResult = SignedIn | { readonly kind: 'wrong' } | SignUpRefused
+/** `deletion_waiting`: the account of a proven address, which waits to be deleted. */
+export type SignInResult = SignedIn | { readonly kind: 'wrong' } | { readonly kind: 'deletion_waiting' } | SignUpRefused
 
 export class SignInService {
   readonly #deps: SignInDeps
@@ -207,7 +208,10 @@ export class SignInService {
       await writeAudit('password_changed', account.id, client, null)
     }
     const opened = await this.#deps.sessions.open(account.id, 'code', client)
-    if (opened === undefined) return this.#recordFailure(address, 'code', client)
+    if (opened === undefined) {
+      const refused = await this.#recordFailure(address, 'code', client)
+      return (await store.accountDeletions.find(account.id)) === undefined ? refused : { kind: 'deletion_waiting' }
+    }
     return { ...opened, kind: 'signed-in', isNewAccount, invited: resolved.invited }
   }
 

@@ -163,9 +163,9 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services, prov
         'confirm',
       )
     const result = await accountService.deleteAccount(await getSession(member, services), { currentPassword, code }, clientInfo)
-    if (result !== 'deleted') throw createReauthenticationError(result)
+    if (result !== 'deleted' && result !== 'waiting') throw createReauthenticationError(result)
     clearSessionCookie(ctx, services)
-    return { ok: true, deleted: true }
+    return { ok: true, deleted: result === 'deleted' }
   })
 }
 

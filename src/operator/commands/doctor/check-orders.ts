@@ -1,5 +1,6 @@
-/** Whether each order that was paid is granted, and whether providers answer and their notifications arrive. */
+/** Whether each order that was paid is granted, whether deletions wait for a provider, and whether providers answer and their notifications arrive. */
 import type { Orders } from '../../../domain/billing/order.ts'
+import type { AccountDeletions } from '../../../domain/identity/account-deletion.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { formatDuration } from '../../../system/duration.ts'
@@ -37,4 +38,21 @@ export async function checkOrders(orders: Orders): Promise<HealthCheck[]> {
         detail: `the last notification of ${provider} was refused (${refusal ?? ''})${setting === null ? '' : `; check ${setting}`}`,
       })
   return checks.length > 0 ? checks : [{ what, ok: true, detail: 'each order that was paid is granted' }]
+}
+
+export async function checkDeletions(deletions: Pick<AccountDeletions, 'listDue' | 'summarize'>): Promise<HealthCheck[]> {
+  const { count, oldestRequestedAt } = await deletions.summarize()
+  if (oldestRequestedAt === null) return []
+  const now = systemClock.now()
+  const oldest = (await deletions.listDue(Number.MAX_SAFE_INTEGER, maxOrders, 0)).toSorted(
+    (one, other) => one.requestedAt - other.requestedAt,
+  )[0]
+  const name = oldest?.account ?? ''
+  return [
+    {
+      what: 'deletions',
+      ok: false,
+      detail: `${pluralize(count, 'deleted account waits', 'deleted accounts wait')} for the payment provider to end a renewal, the oldest (${name}) for ${formatDuration(Math.max(0, now - oldestRequestedAt))}; see why: svc-gateway order list --account ${name}. If it is ended there already: svc-gateway account delete ${name} --yes --without-provider`,
+    },
+  ]
 }

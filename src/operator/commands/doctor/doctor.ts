@@ -27,7 +27,7 @@ import { checkBackup } from './check-backup.ts'
 import { checkLastReload } from './check-last-reload.ts'
 import { checkMail } from './check-mail.ts'
 import { checkNotifications } from './check-notifications.ts'
-import { checkOrders } from './check-orders.ts'
+import { checkDeletions, checkOrders } from './check-orders.ts'
 import { checkPayments } from './check-payments.ts'
 import { checkPromptReports, maxReadTurns } from './check-prompt-reports.ts'
 import { checkUpstreams } from './check-upstreams.ts'
@@ -196,6 +196,7 @@ async function verifyLedger(config: GatewayConfig, folder: DataFolder): Promise<
       ledgerFinding,
       ...missingPlans.map((detail) => ({ what: 'plans', ok: false, detail })),
       ...(await checkOrders(store.orders)),
+      ...(await checkDeletions(store.accountDeletions)),
       ...(await checkIdentities(store)),
       ...checkPromptReports(await store.ledger.turns({ state: 'settled', limit: maxReadTurns })),
     ]

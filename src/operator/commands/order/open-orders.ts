@@ -24,7 +24,11 @@ export async function openOrders(installation: Installation): Promise<OpenedOrde
   const sentences: string[] = []
   const deliver = async ({ to, ...content }: EmailContent & { readonly to: string }): Promise<'sent' | 'unavailable'> => {
     const reason = await deliverEmail(installation, { to, ...content })
-    sentences.push(reason === null ? `An email was sent to ${to}.` : `The email to ${to} was not sent (${reason}); a running server tries again.`)
+    sentences.push(
+      reason === null
+        ? `An email was sent to ${to}.`
+        : `The email to ${to} was not sent (${reason}); a running server tries again.`,
+    )
     return reason === null ? 'sent' : 'unavailable'
   }
   const { siteUrl, host, port } = config.listen

@@ -52,7 +52,7 @@ export const sessions = {
     order_renewal_cancelled: 'Renewal cancelled',
     account_disabled: 'Account disabled',
     account_enabled: 'Account enabled',
-    account_deletion_refused: 'Deletion waits for the payment provider',
+    account_deletion_waiting: 'Deletion waits for the payment provider',
     account_deleted: 'Account deleted',
     sign_in_email_sent: 'Sign-in email sent again',
     role_changed: 'Role changed',

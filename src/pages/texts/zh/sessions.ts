@@ -54,7 +54,7 @@ export const sessions: typeof english = {
     order_renewal_cancelled: '已取消续订',
     account_disabled: '停用账户',
     account_enabled: '启用账户',
-    account_deletion_refused: '注销等待支付服务商处理',
+    account_deletion_waiting: '注销等待支付服务商处理',
     account_deleted: '注销账户',
     sign_in_email_sent: '已重新发送登录邮件',
     role_changed: '角色已更改',

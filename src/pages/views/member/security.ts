@@ -80,9 +80,9 @@ export const securityActions: Readonly<Record<string, PageAction>> = {
     const confirmed = readText(form, 'email', maxEmailChars).toLowerCase()
     if (confirmed !== (viewer.email ?? viewer.id).toLowerCase()) throw createFieldError('email', 'otherAddress')
     const result = await services.membership.account.deleteAccount(await member.findSession(), evidence, member.client)
-    if (result !== 'deleted') throw createEvidenceError(result, evidence)
+    if (result !== 'deleted' && result !== 'waiting') throw createEvidenceError(result, evidence)
     member.setSessionToken(null)
-    return { path: '/' }
+    return { path: result === 'deleted' ? '/' : '/sign-in?error=deletion_waiting' }
   }),
 }
 

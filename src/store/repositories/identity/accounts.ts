@@ -212,7 +212,11 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
         hasUpdated(
           await db.updateTable('account').set({ status }).where('id', '=', id).where('status', '!=', 'deleted').execute(),
         )
-      if (status === 'active') return update(write)
+      if (status === 'active')
+        return transact(async (transaction) => {
+          await transaction.deleteFrom('account_deletion').where('account', '=', id).execute()
+          return update(transaction)
+        })
       return transactUnlessLastOwner(transact, id, async (transaction) => {
         await transaction.deleteFrom('operator_session').where('account', '=', id).execute()
         return update(transaction)
@@ -248,6 +252,7 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
         // Orders stay as receipts; how they could have been paid does not.
         await transaction.updateTable('sale_order').set({ url: null, instructions: null }).where('account', '=', id).execute()
         await transaction.deleteFrom('purchase_notice').where('account', '=', id).execute()
+        await transaction.deleteFrom('account_deletion').where('account', '=', id).execute()
         // Codes that were sent to the mailbox, which name it.
         if (erased?.canonical_email != null)
           await transaction.deleteFrom('email_verification').where('canonical_email', '=', erased.canonical_email).execute()

@@ -51,6 +51,7 @@ async function openBench(t: Test) {
       async sendDeviceSignedIn() {},
       async sendPasswordChanged() {},
       async sendAccountDeleted() {},
+      async sendAccountDeletionWaits() {},
       sendEmailChangeCode: async () => 'queued',
       async sendEmailChanged() {},
       deliverPurchaseEmail: () => Promise.resolve('sent'),

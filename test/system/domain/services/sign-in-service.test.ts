@@ -31,6 +31,7 @@ t.test('a request without an email takes as long as one with: until it is queued
       async sendDeviceSignedIn() {},
       async sendPasswordChanged() {},
       async sendAccountDeleted() {},
+      async sendAccountDeletionWaits() {},
       sendEmailChangeCode: async () => 'queued',
       async sendEmailChanged() {},
       deliverPurchaseEmail: () => Promise.resolve('sent'),

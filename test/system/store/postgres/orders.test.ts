@@ -5,6 +5,7 @@ import type { Account } from '../../../../src/domain/identity/account.ts'
 import { openLedger } from '../../../../src/store/postgres/open-ledger.ts'
 import { runOrderHistory } from '../../../simulated/order-history.ts'
 import { providePostgres } from '../../../support/servers/postgres.ts'
+import { testAccountDeletionContract } from '../contract/account-deletion-contract.ts'
 import { testOrderContract } from '../contract/order-contract.ts'
 import { addAccount, noon, toAccountId } from '../../../support/store/contract/store-contract.ts'
 import { createTestSchema, openTestStore } from './test-store.ts'
@@ -14,6 +15,7 @@ const postgres = await providePostgres(t, createTestSchema)
 if (postgres !== undefined) {
   const openAt = (t: Test, url: string) => openTestStore(t, url, { ledger: openLedger })
   testOrderContract(t, async (t) => openAt(t, await postgres.createDatabase(t)))
+  testAccountDeletionContract(t, async (t) => openAt(t, await postgres.createDatabase(t)))
 
   t.test('on three nodes, what is paid is granted once, whatever is lost, late, doubled or killed', async (t) => {
     const url = await postgres.createDatabase(t)

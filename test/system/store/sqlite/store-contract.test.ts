@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import type { Store } from '../../../../src/domain/store.ts'
 import { testStoreContract } from '../../../support/store/contract/store-contract.ts'
 import { testRepositoryContract } from '../contract/repository-contract.ts'
+import { testAccountDeletionContract } from '../contract/account-deletion-contract.ts'
 import { testAdjustmentContract } from '../contract/adjustment-contract.ts'
 import { testOrderContract } from '../contract/order-contract.ts'
 import { testOperators } from '../contract/operator-contract.ts'
@@ -20,4 +21,5 @@ testRepositoryContract(t, async (t) => [await openEmpty(t)])
 testSubscriptionContract(t, async (t) => [await openEmpty(t)])
 testRedeemCodeContract(t, async (t) => [await openEmpty(t)])
 testOrderContract(t, openEmpty)
+testAccountDeletionContract(t, openEmpty)
 testOperators(t, openEmpty)

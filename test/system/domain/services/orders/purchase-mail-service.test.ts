@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { listOrderNotices } from '../../../../../src/domain/billing/purchase-notice.ts'
+import { listOrderNotices } from '../../../../../src/domain/billing/order-rules.ts'
 import { termsNoticeMs } from '../../../../../src/domain/billing/subscription-notice.ts'
 import type { Subscription } from '../../../../../src/domain/billing/subscription.ts'
 import type { DeliveryOutcome, MemberRecipient, PurchaseEmail } from '../../../../../src/domain/services/member-mailer.ts'

@@ -1,8 +1,11 @@
 /** Email codes: what they allow, how often they may be tried, and how often they are sent. */
 import t from 'tap'
 import { WebsiteClient, waitForEmailCode, readEmailsTo, waitForMagicLink } from '../../../../support/gateway/website-client.ts'
-import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { startGateway, waitUntil } from '../../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
+import { getPlan } from '../../../../../src/domain/billing/plan.ts'
+import type { Subscription } from '../../../../../src/domain/billing/subscription.ts'
+import { unknownReader } from '../../../../../src/domain/identity/reader.ts'
 import { createClock } from '../../../../../src/system/clock.ts'
 
 t.test('creates one session for a hundred simultaneous right codes', async (t) => {
@@ -220,6 +223,60 @@ t.test('deletes personal data with an account and keeps its ledger', async (t) =
   t.equal(await gateway.services.store.accounts.find('leaving@example.com'), undefined)
   await new WebsiteClient(gateway).signIn('leaving@example.com')
   t.not((await gateway.services.store.accounts.find('leaving@example.com'))?.id, id, 'nothing of the address was left')
+})
+
+t.test('a deletion waits while a provider renews the plan, and the account is not signed in to', async (t) => {
+  const gateway = await startGateway(t, { limits: { attempts: { 'code-resend': { times: 9, withinMs: 60_000 } } } })
+  const { store, membership, clock } = gateway.services
+  const browser = new WebsiteClient(gateway)
+  await browser.signIn('leaving@example.com')
+  const { token } = (await browser.post('auth/api-keys', { name: 'my laptop' })).body
+  const { id } = (await browser.get('auth/session')).body.account
+  const now = clock.now()
+  const subscription: Subscription = {
+    id: 'sub_1',
+    account: id,
+    terms: await store.subscriptions.ensureTerms(getPlan(gateway.services.config, 'pro'), now),
+    source: 'order',
+    order: 'ord_1',
+    renewal: 'provider',
+    nextTerms: null,
+    state: 'active',
+    span: null,
+    startsAt: now,
+    endsAt: now + 86_400_000,
+    createdAt: now,
+    endedAt: null,
+  }
+  const put = (change: Partial<Subscription>) =>
+    store.subscriptions.change(id, ({ plan, planUntil, terms, basePlan }) => ({
+      plan,
+      planUntil,
+      terms,
+      basePlan,
+      changed: [{ ...subscription, ...change }],
+    }))
+  await put({})
+  t.match(await browser.post('auth/delete-account', { confirm: 'leaving@example.com' }), {
+    status: 200,
+    body: { deleted: false },
+  })
+  t.notOk(browser.cookies.has('svc_membership_session'))
+  t.equal((await gateway.chat(token)).status, 401)
+  await waitUntil(() => readEmailsTo(gateway, 'leaving@example.com').length === 2, 'the email after that of the sign-in arrives')
+  const other = new WebsiteClient(gateway)
+  t.match(await other.post('auth/otp/start', { email: 'leaving@example.com' }), { status: 200 })
+  const code = await waitForEmailCode(gateway, 'leaving@example.com', 3)
+  t.match(await other.post('auth/otp/verify', { email: 'leaving@example.com', code }), {
+    status: 403,
+    body: { error: { code: 'account_deletion_waiting', message: /being deleted/ } },
+  })
+  t.match((await other.get(`${gateway.url}/sign-in?error=deletion_waiting`)).body, 'Your account is being deleted')
+  // The renewal has ended at the provider.
+  await put({ state: 'cancelled' })
+  t.match(await store.accountDeletions.listDue(clock.now() + 5 * 60_000, 9, 86_400_000), [{ account: id }])
+  t.equal(await membership.deletions.delete(id, { reader: unknownReader, client: null }), 'deleted')
+  t.match(await store.accounts.find(id), { email: null, status: 'deleted' })
 })
 
 t.test('writes the email in the language of the request', async (t) => {

@@ -1,9 +1,9 @@
-/** Emails about purchases that are to be sent, written with the changes that they are about. */
+/** Emails about purchases that are to be sent, and deletions of accounts that wait for a payment provider. */
 import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
-export const purchaseNotices: Migration = {
-  name: '0010-purchase-notices',
+export const saleRecords: Migration = {
+  name: '0010-sale-records',
   readableBy: '0001-initial',
   async up(db, { whole, id, tableEnd }) {
     for (const statement of [
@@ -20,6 +20,14 @@ export const purchaseNotices: Migration = {
       ) ${tableEnd}`,
       'create index purchase_notice_due on purchase_notice (due_at) where due_at is not null',
       'create index purchase_notice_account on purchase_notice (account)',
+      `create table account_deletion (
+        account ${id} not null primary key references account (id),
+        requested_at ${whole} not null,
+        due_at ${whole} not null,
+        attempts ${whole} not null,
+        language text,
+        time_zone text
+      ) ${tableEnd}`,
     ])
       await sql.raw(statement).execute(db)
   },

@@ -1,4 +1,7 @@
-/** A member buys with the provider for demonstrations, by links and forms alone on a phone, and with scripts on a wide screen. */
+/**
+ * A member buys with the provider for demonstrations, by links and forms alone on a phone, and with scripts on a phone and on a wide screen.
+ * What finds barriers is a script, so it looks at both widths where scripts run.
+ */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { createRenewalToken } from '../../../../src/domain/billing/email-link-token.ts'
@@ -38,8 +41,11 @@ const words = {
 const browser = await openChromium(t)
 if (browser !== undefined) {
   runJourney(browser, { language: 'en', width: 360, hasScripts: false })
+  runJourney(browser, { language: 'en', width: 360, hasScripts: true })
   runJourney(browser, { language: 'zh', width: 1280, hasScripts: true })
 }
+
+const height = 740
 
 interface Reader {
   readonly language: 'en' | 'zh'
@@ -48,14 +54,14 @@ interface Reader {
 }
 
 function runJourney(browser: Browser, { language, width, hasScripts }: Reader): void {
-  t.test(`buys a plan and a pack, at ${width} pixels, ${hasScripts ? 'with' : 'without'} scripts`, async (t) => {
+  t.test(`buys a plan and a pack, in ${language} at ${width} pixels, ${hasScripts ? 'with' : 'without'} scripts`, async (t) => {
     const gateway = await startGateway(t, {
       packs: [{ id: 'small', credits: 500_000, pool: 'premium', prices: [{ amount: 5, currency: 'USD' }], days: 365 }],
       payments: { demo: true, legalLines: ['Example GmbH'], taxText: { en: 'Includes 19 % VAT.', zh: '含 19% 增值税。' } },
     })
     const { page, context, problems } = await openBrowserSession(browser, gateway.url, {
       javaScriptEnabled: hasScripts,
-      viewport: { width, height: 740 },
+      viewport: { width, height },
       locale: language === 'zh' ? 'zh-CN' : 'en',
     })
     t.teardown(() => context.close())
@@ -67,11 +73,14 @@ function runJourney(browser: Browser, { language, width, hasScripts }: Reader): 
       if (hasScripts) await checkBarriers(what)
     }
     const checkBarriers = async (what: string): Promise<void> => {
-      for (const colorScheme of ['dark', 'light'] as const) {
-        await page.emulateMedia({ colorScheme })
-        // Colours that are still changing have the contrast of neither scheme.
-        await page.evaluate('for (const each of document.getAnimations()) each.finish()')
-        t.same(await findAccessibilityViolations(page), [], `${what} has no barrier, ${colorScheme}`)
+      for (const looked of [width === 360 ? 1280 : 360, width]) {
+        await page.setViewportSize({ width: looked, height })
+        for (const colorScheme of ['dark', 'light'] as const) {
+          await page.emulateMedia({ colorScheme })
+          // Colours that are still changing have the contrast of neither scheme.
+          await page.evaluate('for (const each of document.getAnimations()) each.finish()')
+          t.same(await findAccessibilityViolations(page), [], `${what} has no barrier at ${looked} pixels, ${colorScheme}`)
+        }
       }
     }
     const press = async (name: string | RegExp): Promise<void> => page.getByRole('button', { name, exact: true }).first().click()

@@ -42,7 +42,7 @@ function draft(sender: SenderIdentity, seller: Seller, email: PurchaseEmail, rea
 }
 
 function draftReceipt({ name, site }: SenderIdentity, { legalLines, taxText }: Seller, order: Order, reader: Reader): Drafts {
-  const { number, id, item, price, credit, due, paid, paidAt } = order
+  const { number, id, item, price, credit, due, paid, paidAt, buyer } = order
   const lines = (language: Language, words: { readonly credit: string; readonly total: string }): string =>
     [
       `${formatOrderTitle(item, language)}: ${formatPrice(price, language)}`,
@@ -50,6 +50,7 @@ function draftReceipt({ name, site }: SenderIdentity, { legalLines, taxText }: S
       `${words.total}: ${formatPrice(paid ?? due, language)}`,
     ].join('\n')
   const seller = legalLines.length === 0 ? [] : [note(legalLines.join('\n'))]
+  const soldTo = (name: string): EmailBlock[] => (buyer.length === 0 ? [] : [text(`${name}\n${buyer.join('\n')}`)])
   const tax = (language: Language): EmailBlock[] => (taxText === null ? [] : [note(taxText[language])])
   const url = `${site}/account/orders/${id}/receipt`
   const at = (language: Language): string => formatEmailTime(paidAt ?? order.createdAt, language, reader)
@@ -59,6 +60,7 @@ function draftReceipt({ name, site }: SenderIdentity, { legalLines, taxText }: S
       blocks: [
         text(`Thank you. Your payment arrived on ${at('en')}, and what you bought is in your account.`),
         text(lines('en', { credit: 'Unused days of your former plan', total: 'Paid' })),
+        ...soldTo('Sold to:'),
         ...tax('en'),
         ...seller,
         link('Receipt to print', url),
@@ -69,6 +71,7 @@ function draftReceipt({ name, site }: SenderIdentity, { legalLines, taxText }: S
       blocks: [
         text(`谢谢。你的付款已于 ${at('zh')} 到账，购买的内容已加入账户。`),
         text(lines('zh', { credit: '原套餐未使用天数抵扣', total: '实付' })),
+        ...soldTo('买方：'),
         ...tax('zh'),
         ...seller,
         link('查看并打印收据', url),

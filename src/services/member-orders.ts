@@ -51,7 +51,13 @@ export async function checkOrder(services: Services, order: Order, by: OrderActo
   return (await requireOrders(services).check(order.id, by)) ?? order
 }
 
-/** The same, where asking is of use; after many questions it returns what is stored. */
+/** @throws TooManyAttempts */
+export async function setBuyer(services: Services, order: Order, buyer: readonly string[]): Promise<Order> {
+  await services.membership.attemptLimits.consume('order-check-by-account', order.account, services.clock.now())
+  return (await requireOrders(services).setBuyer(order.id, buyer)) ?? order
+}
+
+/** Asks as `checkOrder` where asking is of use; after many questions it returns what is stored. */
 export async function refreshOrder(services: Services, order: Order): Promise<Order> {
   if (!isOpen(order)) return order
   try {

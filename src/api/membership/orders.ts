@@ -1,6 +1,6 @@
 /** What a member can buy, and orders. */
 import { z } from 'zod'
-import { orderStates, orderStepKinds } from '../../domain/billing/order.ts'
+import { maxBuyerLineChars, maxBuyerLines, orderStates, orderStepKinds } from '../../domain/billing/order.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { count, createListSchema, credits, instant, ok, pool, seconds, text } from '../fields.ts'
 
@@ -56,6 +56,7 @@ const order = z
     provider: z.string(),
     pay_url: z.string().nullable().meta({ description: 'Where the member pays, as long as the order can be paid.' }),
     instructions: z.string().nullable().meta({ description: 'How the member pays, where there is no address.' }),
+    buyer: z.array(z.string()).meta({ description: "Lines of the buyer's name and address on the receipt." }),
     order_url: z.string(),
     receipt_url: z.string().nullable(),
     created_at: instant,
@@ -206,6 +207,17 @@ export const cancelOrder = defineEndpoint({
   path: '/api/membership/orders/{id}/cancel',
   security: 'session',
   summary: 'Cancels an order that is not paid. Returns it as it is then: it may have been paid meanwhile.',
+  response: explainedOrder,
+  errors: ['not_found'],
+})
+
+export const setOrderBuyer = defineEndpoint({
+  method: 'post',
+  path: '/api/membership/orders/{id}/buyer',
+  security: 'session',
+  summary:
+    "Sets the buyer's name and address on the receipt, in lines; none: the account's address stands there. Orders that follow have the same.",
+  body: z.object({ lines: z.array(text(maxBuyerLineChars)).max(maxBuyerLines) }),
   response: explainedOrder,
   errors: ['not_found'],
 })

@@ -109,6 +109,8 @@ export interface Order {
   readonly notifiedAt: number | null
   /** Why the provider's last answer was none; null since it answered. */
   readonly failure: OrderFailure | null
+  /** Name and address of the buyer on the receipt, in lines; none: the account's address stands there. */
+  readonly buyer: readonly string[]
   /** Grows with each change, so that of two changes at the same time one is repeated. */
   readonly version: number
 }
@@ -164,6 +166,10 @@ export interface OrderStep {
 }
 
 export type OrderActor = 'member' | 'operator' | 'notification' | 'return' | 'sweep'
+
+/** Lines of a buyer's name and address. */
+export const maxBuyerLines = 4
+export const maxBuyerLineChars = 100
 
 export type OrderDraft = Omit<Order, 'number' | 'version'>
 

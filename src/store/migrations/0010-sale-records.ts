@@ -1,4 +1,4 @@
-/** Emails about purchases that are to be sent, and deletions of accounts that wait for a payment provider. */
+/** Emails about purchases that are to be sent, deletions of accounts that wait for a payment provider, and buyers on receipts. */
 import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
@@ -28,6 +28,7 @@ export const saleRecords: Migration = {
         language text,
         time_zone text
       ) ${tableEnd}`,
+      'alter table sale_order add column buyer text',
     ])
       await sql.raw(statement).execute(db)
   },

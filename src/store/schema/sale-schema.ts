@@ -1,4 +1,5 @@
 /** The tables of what is sold: terms of plans and subscriptions, as Kysely types. Instants are milliseconds, amounts whole credits. */
+import type { Generated } from 'kysely'
 import type { OrderActor, OrderProblem, OrderState, OrderStepKind, PurchaseEvent } from '../../domain/billing/order.ts'
 import type { Interval } from '../../domain/billing/payment-provider.ts'
 import type { Pool } from '../../domain/billing/product.ts'
@@ -127,6 +128,8 @@ export interface OrderTable {
   notified_at: number | null
   /** JSON of an `OrderFailure`. */
   failure: string | null
+  /** JSON of the lines. */
+  buyer: Generated<string | null>
   version: number
 }
 

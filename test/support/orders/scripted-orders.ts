@@ -136,6 +136,10 @@ export function sellByScript(gateway: TestGateway): OrderScript {
       const order = find(id)
       return order && put(order.paidAt === null ? { ...order, state: 'cancelled' } : order)
     },
+    setBuyer: async (id, buyer) => {
+      const order = find(id)
+      return order && put({ ...order, buyer })
+    },
     confirm: unused,
     quoteRefund: unused,
     refund: unused,

@@ -46,6 +46,7 @@ export function createTestOrder(change: Partial<Order> = {}): Order {
     checkedAt: null,
     notifiedAt: null,
     failure: null,
+    buyer: [],
     version: 1,
     ...change,
   }

@@ -159,6 +159,8 @@ export class OrderCheckout {
       quote.item.kind === 'plan'
         ? { ...quote.item, terms: await store.subscriptions.ensureTerms(quote.item.terms.plan, now) }
         : quote.item
+    // Entered once, it stands on the receipts that follow.
+    const [former] = await store.orders.list({ account: account.id, limit: 1 })
     const draft: OrderDraft = {
       id: ids.next('ord_', now),
       account: account.id,
@@ -196,6 +198,7 @@ export class OrderCheckout {
       checkedAt: null,
       notifiedAt: null,
       failure: null,
+      buyer: former?.buyer ?? [],
     }
     const facts = { event: quote.event, due: formatMoney(quote.due), provider: quote.provider }
     const steps: readonly OrderStep[] = [{ at: now, kind: 'created', by: 'member', facts }]

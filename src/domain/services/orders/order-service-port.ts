@@ -33,6 +33,8 @@ export interface OrderServicePort {
   check(id: string, by: OrderActor): Promise<Order | undefined>
   /** Cancels what is not paid. Returns the order as it is then, which may have been paid meanwhile. */
   cancel(id: string, by: OrderActor): Promise<Order | undefined>
+  /** The buyer's name and address on the receipt, in lines. */
+  setBuyer(id: string, buyer: readonly string[]): Promise<Order | undefined>
   /** Records money that the operator has received, all of it so far. Where it is enough, grants the order. */
   confirm(id: string, received: Money, reference?: string): Promise<Order | undefined>
   /** Undefined where there is no such order, or where nothing was paid for it. */

@@ -123,6 +123,13 @@ export class OrderService implements OrderServicePort {
     return this.#notifications.receive(provider, notification)
   }
 
+  /** No row of the story, which a member could make as long as they like. */
+  setBuyer(id: string, buyer: readonly string[]): Promise<Order | undefined> {
+    return this.#changes.apply(id, 'member', (order) =>
+      order.buyer.join('\n') === buyer.join('\n') ? null : { order: { ...order, buyer }, steps: [] },
+    )
+  }
+
   /** What its provider could still be paid for is closed there first: a second payment would grant nothing. */
   async confirm(id: string, received: Money, reference?: string): Promise<Order | undefined> {
     const { store, providers, clock } = this.#deps

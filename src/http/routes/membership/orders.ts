@@ -9,6 +9,7 @@ import {
   listOrders,
   openPortal,
   quoteOrder as quoteOrderEndpoint,
+  setOrderBuyer,
   setPackUse,
   showOrder,
 } from '../../../api/membership/orders.ts'
@@ -31,6 +32,7 @@ import {
   openPaymentPortal,
   quoteOrder,
   requireOrders,
+  setBuyer,
   setSpendsPacks,
 } from '../../../services/member-orders.ts'
 import { buildCheckoutPath, findFirstCurrency } from '../../../services/checkout-path.ts'
@@ -128,6 +130,10 @@ export function mountOrderRoutes(serve: ServeEndpoint, services: Services): void
     return explain((await requireOrders(services).cancel(order.id, 'member')) ?? order, reader.language ?? 'en')
   })
 
+  serve(setOrderBuyer, async ({ member: { account }, clientInfo: { reader }, params: { id }, body: { lines } }) =>
+    explain(await setBuyer(services, await findOrder(services, account.id, id), lines), reader.language ?? 'en'),
+  )
+
   serve(cancelRenewalEndpoint, async ({ member: { account } }) => {
     await cancelRenewal(services, account.id)
     return { ok: true }
@@ -200,6 +206,7 @@ function toOrder(order: Order, language: Language, { origins }: Services): Respo
     provider: order.provider,
     pay_url: isPayable ? order.url : null,
     instructions: isPayable ? order.instructions : null,
+    buyer: [...order.buyer],
     order_url: url,
     receipt_url: isPaid(order) ? `${url}/receipt` : null,
     created_at: formatInstant(order.createdAt),

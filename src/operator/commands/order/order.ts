@@ -262,6 +262,7 @@ function toRecord(order: Order): Record<string, unknown> {
     subscription: order.subscription,
     pack: order.pack,
     failure: order.failure,
+    buyer: order.buyer,
     created_at: formatInstant(order.createdAt),
     expires_at: formatInstant(order.expiresAt),
     paid_at: formatInstant(order.paidAt),

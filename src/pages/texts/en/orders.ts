@@ -163,6 +163,13 @@ export const orders = {
   seller: 'Sold by',
   buyer: 'Sold to',
   paidOn: 'Paid on',
+  buyerTitle: 'On the receipt',
+  buyerLead:
+    'Your name and, if you like, your address, for this order and those that follow. Empty, your email address stands there.',
+  buyerName: 'Name or company',
+  buyerLine: 'Address, line {number}',
+  saveBuyer: 'Save',
+  buyerSaved: 'Saved. The receipt has it now.',
   total: 'Total',
   notPaid: 'This order is not paid, so it has no receipt.',
   backToOrder: 'Back to the order',

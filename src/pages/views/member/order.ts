@@ -3,11 +3,13 @@
  * that is open, so that a lost notification delays nothing.
  */
 import { formatPrice } from '../../../domain/billing/money.ts'
+import { maxBuyerLineChars } from '../../../domain/billing/order.ts'
 import type { Order } from '../../../domain/billing/order.ts'
 import { formatOrderTitle } from '../../../domain/billing/order-title.ts'
 import type { OrderExplanation, OrderFinding } from '../../../domain/services/orders/order-answers.ts'
-import { checkOrder, findOrder, isOpen, isPaid, refreshOrder, requireOrders } from '../../../services/member-orders.ts'
+import { checkOrder, findOrder, isOpen, isPaid, refreshOrder, requireOrders, setBuyer } from '../../../services/member-orders.ts'
 import { renderDialog, renderDialogEnd } from '../../components/dialog.ts'
+import { readOptional } from '../../components/fields.ts'
 import { PageForm } from '../../components/form.ts'
 import { renderFacts, renderRows } from '../../components/list.ts'
 import { describeOrderState, getRefunded, nameProvider, renderOrderState } from '../../components/order-text.ts'
@@ -31,13 +33,22 @@ export const orderActions: Readonly<Record<string, PageAction>> = {
     const order = await requireOrders(services).cancel(id, 'member')
     return { path, done: order?.state === 'cancelled' ? 'cancelled' : 'paid_meanwhile' }
   },
+
+  async buyer({ services, viewer, path }, form) {
+    const lines = buyerFields.flatMap((name) => readOptional(form, name, maxBuyerLineChars) ?? [])
+    await setBuyer(services, await findOrder(services, viewer.id, readId(path)), lines)
+    return { path, done: 'buyer_saved' }
+  },
 }
+
+const buyerFields = ['name', 'line1', 'line2', 'line3'] as const
 
 export const getOrderNotices = ({ orders }: PageContext['t']): Readonly<Record<string, string>> => ({
   checked: orders.checked,
   check_again: orders.checkedAgain,
   cancelled: orders.cancelled,
   paid_meanwhile: orders.paidMeanwhile,
+  buyer_saved: orders.buyerSaved,
 })
 
 export async function createOrderView(page: PageContext): Promise<View> {
@@ -53,6 +64,7 @@ export async function createOrderView(page: PageContext): Promise<View> {
     lead: formatOrderTitle(order.item, context.language),
     end: renderOrderState(context, order),
     content: html`${renderStanding(context, order, explanation)} ${renderOrderFacts(context, order)}
+    ${order.state !== 'expired' && order.state !== 'cancelled' && renderBuyer(context, order)}
     ${explanation !== undefined && renderStory(context, explanation)}`,
   })
 }
@@ -132,6 +144,33 @@ function renderOrderFacts(context: MemberContext, order: Order): Html {
       ],
       [texts.refunded, order.refunded === 0 ? null : formatPrice(getRefunded(order), language)],
     ])}
+  </section>`
+}
+
+/** The first line is the name. */
+function renderBuyer(context: MemberContext, { buyer }: Order): Html {
+  const { orders: texts } = context.t
+  const form = new PageForm(context, 'buyer')
+  const field = (index: number, label: string): Html =>
+    form.renderField({
+      name: buyerFields[index] ?? '',
+      label,
+      value: buyer[index] ?? '',
+      attributes: html`maxlength="${maxBuyerLineChars}"
+      autocomplete="${['name', 'address-line1', 'address-line2', 'country-name'][index] ?? 'off'}"`,
+    })
+  return html`<section class="card pad" aria-labelledby="title-buyer">
+    <div class="card-head">
+      <div>
+        <h2 id="title-buyer">${texts.buyerTitle}</h2>
+        <p class="sub">${texts.buyerLead}</p>
+      </div>
+    </div>
+    ${form.render({
+      content: html`${field(0, texts.buyerName)}
+        ${[1, 2, 3].map((index) => field(index, interpolate(texts.buyerLine, { number: String(index) })))}
+        <button class="button quiet">${texts.saveBuyer}</button>`,
+    })}
   </section>`
 }
 

@@ -38,7 +38,7 @@ export async function createReceiptView(page: PageContext): Promise<View> {
   }
 }
 
-function renderParties(context: MemberContext, { number, paidAt, provider }: Order): Html {
+function renderParties(context: MemberContext, { number, paidAt, provider, buyer }: Order): Html {
   const { t, locale, services, viewer } = context
   const { orders: texts } = t
   const { legalLines } = services.config.payments
@@ -47,14 +47,13 @@ function renderParties(context: MemberContext, { number, paidAt, provider }: Ord
     // A day of the operator's calendar, as in the operator's books.
     [texts.paidOn, paidAt === null ? null : formatDate(paidAt, locale, services.config.timeZone)],
     [texts.provider, nameProvider(context, provider)],
-    [texts.buyer, viewer.email ?? viewer.id],
-    [
-      texts.seller,
-      html`<span
-        >${legalLines.length === 0 ? services.config.brand.name : legalLines.map((line) => html`<span class="legal-line">${line}</span>`)}</span
-      >`,
-    ],
+    [texts.buyer, buyer.length === 0 ? (viewer.email ?? viewer.id) : renderPartyLines(buyer)],
+    [texts.seller, legalLines.length === 0 ? services.config.brand.name : renderPartyLines(legalLines)],
   ])
+}
+
+function renderPartyLines(lines: readonly string[]): Html {
+  return html`<span>${lines.map((line) => html`<span class="legal-line">${line}</span>`)}</span>`
 }
 
 function renderLines(context: MemberContext, order: Order): Html {

@@ -1,6 +1,6 @@
 /** Orders with their stories. */
 import { sql } from 'kysely'
-import type { Kysely, Selectable } from 'kysely'
+import type { Insertable, Kysely, Selectable } from 'kysely'
 import type { Money } from '../../../domain/billing/money.ts'
 import type {
   Order,
@@ -268,6 +268,7 @@ function toOrder(row: OrderRow): Order {
     checkedAt: row.checked_at,
     notifiedAt: row.notified_at,
     failure: row.failure === null ? null : (parseJson(row.failure) as OrderFailure),
+    buyer: row.buyer === null ? [] : (parseJson(row.buyer) as readonly string[]),
     version: row.version,
   }
 }
@@ -282,7 +283,7 @@ function toItem({ terms, plan, content, interval, pack_offer: pack, pool, credit
   return { kind: 'pack', pack: pack ?? '', pool: pool ?? 'fast', credits: credits ?? 0, days }
 }
 
-function toRow(order: Order): OrderTable {
+function toRow(order: Order): Insertable<OrderTable> {
   const { item } = order
   const bought =
     item.kind === 'plan'
@@ -328,6 +329,7 @@ function toRow(order: Order): OrderTable {
     checked_at: order.checkedAt,
     notified_at: order.notifiedAt,
     failure: order.failure === null ? null : JSON.stringify(order.failure),
+    buyer: order.buyer.length === 0 ? null : JSON.stringify(order.buyer),
     version: order.version,
   }
 }

@@ -249,8 +249,12 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
           .where('account', '=', id)
           .where('state', '!=', 'ended')
           .execute()
-        // Orders stay as receipts; how they could have been paid does not.
-        await transaction.updateTable('sale_order').set({ url: null, instructions: null }).where('account', '=', id).execute()
+        // Orders stay as receipts; how they could have been paid, and who bought, does not.
+        await transaction
+          .updateTable('sale_order')
+          .set({ url: null, instructions: null, buyer: null })
+          .where('account', '=', id)
+          .execute()
         await transaction.deleteFrom('purchase_notice').where('account', '=', id).execute()
         await transaction.deleteFrom('account_deletion').where('account', '=', id).execute()
         // Codes that were sent to the mailbox, which name it.

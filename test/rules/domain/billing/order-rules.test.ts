@@ -54,6 +54,7 @@ function createOrder(change: Partial<Order> = {}): Order {
     checks: 1,
     checkedAt: null,
     notifiedAt: null,
+    buyer: [],
     failure: null,
     version: 1,
     ...change,

@@ -484,6 +484,21 @@ export function testOrderContract(t: Test, openStore: (t: Test) => Promise<Store
     t.match(await world.orders.list({ limit: 1 }), [{ event: 'renewal', price: eur(9_000) }])
   })
 
+  test('the buyer on a receipt is kept for the orders that follow, until the account is deleted', async (t, scene) => {
+    const { store, world, provider, time } = scene
+    const order = await pay(scene, 'pro/month')
+    const buyer = ['Ann Example', 'Street 1']
+    t.match(await world.orders.setBuyer(order?.id ?? '', buyer), { buyer, state: 'granted' })
+    t.equal((await store.orders.listSteps(order?.id ?? '')).length, 4, 'the story does not grow')
+    t.match(await placeOrder(world, 'small'), { buyer })
+    provider.renew(order?.providerSubscription ?? '', (time.now += 31 * day))
+    await world.orders.check(order?.id ?? '', 'sweep')
+    t.match(await world.orders.list({ limit: 1 }), [{ event: 'renewal', buyer }])
+    await world.orders.prepareDeletion(world.account.id)
+    await store.accounts.erase(world.account.id, time.now)
+    for (const { buyer } of await world.orders.list({ limit: 9 })) t.same(buyer, [])
+  })
+
   test('before a deletion the renewal ends at the provider, and open orders are cancelled', async (t, scene) => {
     const { world, provider, store, time } = scene
     const order = await pay(scene, 'pro/month')

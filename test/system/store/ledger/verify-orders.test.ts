@@ -24,7 +24,7 @@ const faults = [
     `insert into sale_order select 'ord_x', '2026-999999', account, 'again', kind, terms, "interval", pack_offer, pool, credits, days, event,
        currency, price, credit, former_subscription, due, provider, language, 'chk_x', 'pay_x', null, renews, url, instructions, state, problem,
        paid_amount, paid_currency, refunded, refund, subscription, pack, created_at, expires_at, sent_at, paid_at, granted_at, closed_at,
-       next_check_at, checks, checked_at, notified_at, failure, version from sale_order where kind = 'plan'`,
+       next_check_at, checks, checked_at, notified_at, failure, version, buyer from sale_order where kind = 'plan'`,
     'only a renewal or a change of it pays for a subscription again',
   ],
   ["delete from order_step where kind = 'granted'", 'an order that was paid or granted has that in its story once'],

@@ -157,6 +157,28 @@ t.test('the page after the payment asks the payment service, and the member can 
   t.match((await get(`${path}?done=cancelled`)).body, /The order is cancelled[^]*Nothing was charged/)
 })
 
+t.test('the member names the buyer on the receipt, by a form and by the API', async (t) => {
+  const { script, account, browser, get, send } = await open(t)
+  const order = createGrantedOrder({ account: account.id })
+  script.orders.push(order)
+  const path = `/account/orders/${order.id}`
+  const answer = await send(path, { action: 'buyer' }, { name: ' Mei <Ltd> ', line1: 'Street 1', line3: 'Germany' })
+  t.match(answer.headers.get('location'), 'done=buyer_saved')
+  t.same(script.orders[0]?.buyer, ['Mei <Ltd>', 'Street 1', 'Germany'])
+  t.match((await get(`${path}?done=buyer_saved`)).body, /Saved\. The receipt has it now[^]*value="Mei &lt;Ltd&gt;"/)
+  const receipt = (await get(`${path}/receipt`)).body
+  t.match(receipt, /Sold to[^]*Mei &lt;Ltd&gt;[^]*Street 1[^]*Germany[^]*Sold by/)
+  t.notMatch(/<article[^]*<\/article>/.exec(receipt)?.[0], 'mei@example.com')
+  t.match(await send(path, { action: 'buyer' }, { name: 'x'.repeat(101) }), { status: 400, body: /At most 100 characters/ })
+  const post = (lines: readonly string[]) => browser.post(`orders/${order.id}/buyer`, { lines })
+  t.match(await post(['Mei Ltd']), { status: 200, body: { order: { buyer: ['Mei Ltd'] } } })
+  t.equal((await post(['1', '2', '3', '4', '5'])).status, 400)
+  t.equal((await post(['two\nlines'])).status, 400)
+  t.match(await post([]), { status: 200, body: { order: { buyer: [] } } })
+  script.orders[0] = { ...order, account: 'acc_other' }
+  t.equal((await post(['Mallory'])).status, 404)
+})
+
 t.test('a receipt has its number, day, lines, tax text and the operator’s lines, and only a paid order has one', async (t) => {
   const { script, account, get } = await open(t)
   const order = createGrantedOrder({ account: account.id, credit: 200, refunded: 300 })

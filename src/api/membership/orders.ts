@@ -170,6 +170,7 @@ const finding = z.enum([
   'account_deleted',
   'never_begins',
   'credit_used',
+  'paid_twice',
   'not_delivered',
   'refunding',
   'disputed',

@@ -1,4 +1,5 @@
 /** The states of an order, and what an answer of the provider changes. Pure: `OrderService` reads, decides by it in a transaction, and writes. */
+import { isRefundedInPart } from './order.ts'
 import type { Order, OrderActor, OrderFailure, OrderProblem, OrderStep } from './order.ts'
 import { formatMoney } from './money.ts'
 import type { PaymentFacts, OpenedCheckout } from './payment-provider.ts'
@@ -143,6 +144,12 @@ function findLateCheck(
   return next <= (closedAt ?? now) + lateMs ? next : null
 }
 
+/** The provider has money too for an order that the operator confirmed by hand. Nothing more is granted for it. */
+export function recordPaidAgain(order: Order, facts: PaymentFacts, now: number, by: OrderActor): Transition {
+  const money = facts.money === null ? {} : { money: formatMoney(facts.money) }
+  return { order, steps: [{ at: now, kind: 'paid_again', by, facts: { ...money, payment: facts.payment ?? '' } }] }
+}
+
 /** What was granted. */
 export function recordGrant(
   order: Order,
@@ -175,8 +182,10 @@ export function recordAfterPayment(
   const total = order.paid?.amount ?? 0
   // What follows from it is repeated until it is done: the rest of a pack is taken, and the provider renews the plan no more.
   const back = { state: 'refunded', closedAt: now, nextCheckAt: now } as const
-  if (facts.dispute === 'lost' && (order.state === 'disputed' || order.state === 'granted')) {
-    const lost: Order = { ...checked, ...back, refunded: total }
+  if (facts.dispute === 'lost' && (order.state === 'disputed' || order.state === 'granted' || isRefundedInPart(order))) {
+    // Where a part was refunded before, what was left of a pack for the rest is taken now.
+    const refund = order.state === 'disputed' ? order.refund : null
+    const lost: Order = { ...checked, ...back, refund, refunded: total }
     return { order: lost, steps: [{ at: now, kind: 'dispute_lost', by, facts: {} }], takesBack: true }
   }
   if (facts.dispute === 'open' && order.state === 'granted') {
@@ -192,12 +201,12 @@ export function recordAfterPayment(
   if (facts.refunded > order.refunded && order.state !== 'refunding') {
     const isWhole = facts.refunded >= total
     const refunded: Order = isWhole
-      ? { ...checked, ...back, refunded: facts.refunded, problem: null }
+      ? { ...checked, ...back, refund: null, refunded: facts.refunded, problem: null }
       : { ...checked, refunded: facts.refunded }
     const money = formatMoney({ amount: facts.refunded - order.refunded, currency: order.paid?.currency ?? order.due.currency })
     return { order: refunded, steps: [{ at: now, kind: 'refunded_at_provider', by, facts: { money } }], takesBack: isWhole }
   }
-  const isFollowed = order.state !== 'granted' || order.providerSubscription !== null
+  const isFollowed = (order.state !== 'granted' && order.state !== 'refunded') || order.providerSubscription !== null
   const nextCheckAt = isFollowed ? computeNextCheck({ checks: 5 }, now) : null
   return { order: { ...checked, nextCheckAt }, steps: [], takesBack: false }
 }

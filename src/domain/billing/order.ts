@@ -29,6 +29,11 @@ export const orderStates = [
  */
 export type OrderState = (typeof orderStates)[number]
 
+/** Whether a part of the money that arrived went back, and the rest is here. */
+export function isRefundedInPart({ state, refunded, paid }: Pick<Order, 'state' | 'refunded' | 'paid'>): boolean {
+  return state === 'refunded' && paid !== null && refunded < paid.amount
+}
+
 /** What the purchase does, by the table of rules in docs/selling.md. */
 export type PurchaseEvent = 'first' | 'renewal' | 'upgrade' | 'downgrade' | 'interval' | 'pack'
 
@@ -141,6 +146,7 @@ export const orderStepKinds = [
   'checked',
   'paid',
   'payment_corrected',
+  'paid_again',
   'not_granted',
   'granted',
   'refund_started',
@@ -250,6 +256,8 @@ export interface Orders {
    */
   listDue(now: number, limit: number, maxPauseMs: number): Promise<readonly Order[]>
   countUngranted(): Promise<UngrantedOrders>
+  /** Orders for which a second payment was seen since, the newest first. */
+  listPaidTwice(since: number, limit: number): Promise<readonly Order[]>
   /**
    * What is paid is granted once, and what is granted was paid: each violation.
    * @throws if `signal` aborts it, before the next rule

@@ -24,6 +24,12 @@ export function explainOrder(input: ExplainInput): readonly OrderFinding[] {
     findings.push({ code, operator, setting, facts })
 
   if (order.problem !== null) addProblem(order, add)
+  const again = input.steps.find(({ kind }) => kind === 'paid_again')
+  if (again !== undefined)
+    add(
+      'paid_twice',
+      `The operator confirmed this order, and ${order.provider} has ${again.facts['money'] ?? 'money'} for it too (payment ${again.facts['payment'] ?? ''}). If that is other money than what was confirmed, return it on the site of ${order.provider}: it grants nothing.`,
+    )
   if (order.state === 'disputed')
     add(
       'disputed',

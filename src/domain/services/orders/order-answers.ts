@@ -136,6 +136,7 @@ export type OrderFindingCode =
   | 'account_deleted'
   | 'never_begins'
   | 'credit_used'
+  | 'paid_twice'
   | 'not_delivered'
   | 'refunding'
   | 'disputed'

@@ -35,6 +35,7 @@ const auditEvents: Partial<Record<OrderStepKind, AuditEvent>> = {
   created: 'order_created',
   paid: 'order_paid',
   payment_corrected: 'order_paid',
+  paid_again: 'order_paid',
   granted: 'order_granted',
   not_granted: 'order_not_granted',
   refund_started: 'order_refund_started',

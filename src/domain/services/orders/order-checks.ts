@@ -1,4 +1,5 @@
 /** Asks payment providers about orders, and records what they answer. Each order is asked about until the provider's answer is final. */
+import { isRefundedInPart } from '../../billing/order.ts'
 import type { Order, OrderActor } from '../../billing/order.ts'
 import {
   computeNextCheck,
@@ -8,6 +9,7 @@ import {
   recordClosed,
   recordFailure,
   recordOpened,
+  recordPaidAgain,
   recordUnpaid,
 } from '../../billing/order-rules.ts'
 import type { Transition } from '../../billing/order-rules.ts'
@@ -101,7 +103,7 @@ export class OrderChecks {
       case 'disputed':
         return this.#askPaid(order, provider, by)
       case 'refunded':
-        return this.#followRefund(order, provider, by)
+        return this.#askRefunded(order, provider, by)
     }
   }
 
@@ -195,6 +197,7 @@ export class OrderChecks {
       // Before the order forgets what was locked.
       if (order.state === 'disputed' && (facts.dispute === 'won' || facts.dispute === 'none'))
         await this.#refunds.unlockDisputed(order)
+      await this.#recordPaidAgain(order, facts, by)
       const isGoingBack = facts.refunded > order.refunded || facts.dispute === 'lost'
       const ending = isGoingBack ? await this.#refunds.listEndingWith(order) : []
       const changed = await this.#changes.apply(
@@ -219,6 +222,31 @@ export class OrderChecks {
       )
     }
     await this.#followRenewals(order, provider, by)
+  }
+
+  /** The rest of what was refunded in part may have gone back at the provider since. */
+  async #askRefunded(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+    const { reference, payment } = order
+    if (!isRefundedInPart(order) || reference === null || provider.isConfirmedByHand)
+      return this.#followRefund(order, provider, by)
+    const facts = await provider.query({ order: order.id, reference, payment })
+    const ending = await this.#refunds.listEndingWith(order)
+    const changed = await this.#changes.apply(
+      order.id,
+      by,
+      (stored) => (isRefundedInPart(stored) ? recordAfterPayment(stored, facts, this.#deps.clock.now(), by) : null),
+      ending,
+    )
+    return this.#followRefund(changed ?? order, provider, by)
+  }
+
+  /** Not every provider can close what the operator confirms by hand, so that the member may pay it there too. */
+  async #recordPaidAgain(order: Order, facts: PaymentFacts, by: OrderActor): Promise<void> {
+    if (facts.state !== 'paid' || facts.payment === null || facts.payment === order.payment) return
+    const steps = await this.#deps.store.orders.listSteps(order.id)
+    const isConfirmed = steps.some((step) => step.kind === 'paid' && step.by === 'operator')
+    if (!isConfirmed || steps.some(({ kind }) => kind === 'paid_again')) return
+    await this.#changes.apply(order.id, by, (stored) => recordPaidAgain(stored, facts, this.#deps.clock.now(), by))
   }
 
   /** What grants nothing is not charged again. A plan that was changed at the provider belongs to an earlier order. */

@@ -43,6 +43,8 @@ export interface OrderServiceDeps extends OrderChangeDeps, CheckoutDeps {
   readonly wasAnnounced: (subscription: Subscription, terms: string) => Promise<boolean>
 }
 
+const hourMs = 3_600_000
+
 export class OrderService implements OrderServicePort {
   readonly #deps: OrderServiceDeps
   readonly #changes: OrderChanges
@@ -134,11 +136,13 @@ export class OrderService implements OrderServicePort {
   async confirm(id: string, received: Money, reference?: string): Promise<Order | undefined> {
     const { store, providers, clock } = this.#deps
     const open = await store.orders.find(id)
-    if (open?.state === 'sent' && providers.get(open.provider)?.isConfirmedByHand === false) {
+    const isOfProvider =
+      open !== undefined && open.reference !== null && providers.get(open.provider)?.isConfirmedByHand === false
+    if (open?.state === 'sent' && isOfProvider) {
       const closed = await this.cancel(id, 'operator')
       if (closed?.state === 'sent') return closed
     }
-    return this.#changes.apply(id, 'operator', (order) => {
+    const confirmed = await this.#changes.apply(id, 'operator', (order) => {
       const now = clock.now()
       const money = { money: received, payment: reference ?? null, subscription: null }
       if (order.paidAt === null) return recordPayment(order, money, now, 'operator')
@@ -150,6 +154,13 @@ export class OrderService implements OrderServicePort {
         steps: [{ at: now, kind: 'payment_corrected', by: 'operator', facts }],
       }
     })
+    // Where the provider could not close it, the member may have paid it there too.
+    return confirmed?.state === 'granted' && confirmed.nextCheckAt === null && isOfProvider
+      ? this.#changes.apply(id, 'operator', (order) => {
+          const nextCheckAt = Math.max(order.expiresAt, clock.now() + hourMs)
+          return order.nextCheckAt === null ? { order: { ...order, nextCheckAt }, steps: [] } : null
+        })
+      : confirmed
   }
 
   async quoteRefund(id: string): Promise<RefundQuote | undefined> {

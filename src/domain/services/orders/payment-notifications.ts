@@ -1,4 +1,5 @@
 /** Notifications of payment providers: hints only, after which the gateway asks the provider itself. */
+import { isRefundedInPart } from '../../billing/order.ts'
 import { PaymentNotificationError } from '../../billing/payment-provider.ts'
 import type { NotificationAnswer, NotificationHint, RawNotification } from '../../billing/payment-provider.ts'
 import type { Store } from '../../store.ts'
@@ -57,7 +58,7 @@ export class PaymentNotifications {
             : await orders.findByProviderSubscription(provider, hint.reference)
     // Another provider's notification proves nothing about this order.
     if (order === undefined || order.provider !== provider) return
-    if (order.state === 'refunded' && order.providerSubscription === null) return
+    if (order.state === 'refunded' && order.providerSubscription === null && !isRefundedInPart(order)) return
     await this.#changes.apply(order.id, 'notification', (stored) => ({
       order: { ...stored, notifiedAt: at, nextCheckAt: this.#deps.clock.now() },
       steps: stored.notifiedAt === null ? [{ at, kind: 'notified', by: 'notification', facts: { provider } }] : [],

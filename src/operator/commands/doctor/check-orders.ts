@@ -8,6 +8,8 @@ import { pluralize } from '../../output.ts'
 
 /** Orders that one check reads. */
 const maxOrders = 100
+/** How long a second payment is reported: whether it was returned is known to the operator alone. */
+const paidTwiceMs = 30 * 86_400_000
 
 export async function checkOrders(orders: Orders): Promise<HealthCheck[]> {
   const what = 'orders'
@@ -22,6 +24,13 @@ export async function checkOrders(orders: Orders): Promise<HealthCheck[]> {
       what,
       ok: false,
       detail: `${pluralize(count, 'order is', 'orders are')} paid and not granted, the oldest for ${formatDuration(Math.max(0, now - oldestPaidAt))}; see: svc-gateway order explain ${oldest?.number ?? ''}`,
+    })
+  const [paidTwice] = await orders.listPaidTwice(now - paidTwiceMs, 1)
+  if (paidTwice !== undefined)
+    checks.push({
+      what,
+      ok: false,
+      detail: `order ${paidTwice.number} was confirmed by hand and paid at ${paidTwice.provider} too; see: svc-gateway order explain ${paidTwice.number}`,
     })
   const failing = newest.find(({ failure }) => failure !== null)
   if (failing?.failure != null)

@@ -121,6 +121,16 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
       return { count: Number(row?.count ?? 0), oldestPaidAt: row?.oldest == null ? null : Number(row.oldest) }
     },
 
+    async listPaidTwice(since, limit) {
+      const steps = read.selectFrom('order_step').select('sale_order').where('kind', '=', 'paid_again').where('at', '>=', since)
+      const rows = await selectOrders(read)
+        .where('sale_order.id', 'in', steps)
+        .orderBy('sale_order.id', 'desc')
+        .limit(limit)
+        .execute()
+      return rows.map(toOrder)
+    },
+
     verify: (signal) => verifyOrders(read, signal),
 
     change: (id, decide) =>

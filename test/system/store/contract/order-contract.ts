@@ -484,6 +484,82 @@ export function testOrderContract(t: Test, openStore: (t: Test) => Promise<Store
     t.match(await world.orders.list({ limit: 1 }), [{ event: 'renewal', price: eur(9_000) }])
   })
 
+  test('what goes back at the provider after a part was refunded is seen, and the rest of a pack is taken', async (t, scene) => {
+    const { store, world, provider, time } = scene
+    const order = await pay(scene, 'small')
+    const id = order?.id ?? ''
+    const payment = provider.payments.get(id)
+    if (payment === undefined) throw new Error('there is no payment')
+    const readPack = () => store.ledger.findPack(world.account.id, order?.pack ?? '')
+    const notify = () =>
+      world.orders.receive('stand-in', provider.signNotification([{ kind: 'order', order: id }], (time.now += 60_000)))
+    t.match(await world.orders.refund(id, { amount: 400, reason: 'asked' }), { kind: 'done' })
+    t.match(await readPack(), { settled: 400 })
+    payment.refunded += 300
+    await notify()
+    t.match(await world.orders.find(null, id), { state: 'refunded', refunded: 700 }, 'a second part, in the dashboard')
+    t.match(await readPack(), { settled: 400 }, 'the rest is still the member’s')
+    payment.refunded += 300
+    await notify()
+    t.match(await world.orders.find(null, id), { state: 'refunded', refunded: 1_000 })
+    t.match(await readPack(), { settled: 1_000 }, 'and nothing is left for nothing')
+    await notify()
+    t.same(
+      (await store.orders.listSteps(id)).filter(({ kind }) => /refunded/.test(kind)).map(({ facts }) => facts['money']),
+      ['4.00 EUR', '3.00 EUR', '3.00 EUR'],
+    )
+  })
+
+  test('a dispute that is lost after a part was refunded takes the rest', async (t, scene) => {
+    const { store, world, provider } = scene
+    const order = await pay(scene, 'small')
+    const id = order?.id ?? ''
+    await world.orders.refund(id, { amount: 400, reason: 'asked' })
+    const payment = provider.payments.get(id)
+    if (payment !== undefined) payment.dispute = 'lost'
+    for (let time = 0; time < 2; time++) await world.orders.check(id, 'operator')
+    t.match(await world.orders.find(null, id), { state: 'refunded', refunded: 1_000 })
+    t.match(await store.ledger.findPack(world.account.id, order?.pack ?? ''), { settled: 1_000 })
+  })
+
+  test('money for an order that was confirmed by hand, at a provider that closes nothing, is reported', async (t, scene) => {
+    const { store, world, provider, time } = scene
+    // As EPay.
+    provider.cancel = async () => undefined
+    const order = await placeOrder(world, 'small')
+    const confirmed = await world.orders.confirm(order.id, eur(1_000), 'cash')
+    t.match(confirmed, { state: 'granted', payment: 'cash' })
+    t.ok((confirmed?.nextCheckAt ?? 0) >= order.expiresAt, 'the provider is asked once more')
+    await world.orders.check(order.id, 'sweep')
+    t.match(await world.orders.explain(order.id), { findings: [] })
+    provider.pay(order.id)
+    await world.orders.receive('stand-in', provider.signNotification([{ kind: 'order', order: order.id }], (time.now += 60_000)))
+    t.match(await world.orders.find(null, order.id), { state: 'granted', nextCheckAt: null })
+    for (let again = 0; again < 2; again++) await world.orders.check(order.id, 'operator')
+    t.match(await world.orders.explain(order.id), {
+      findings: [{ code: 'paid_twice', operator: /10\.00 EUR for it too \(payment pay_/ }],
+    })
+    t.equal((await store.orders.listSteps(order.id)).filter(({ kind }) => kind === 'paid_again').length, 1)
+    t.match(await store.orders.listPaidTwice(time.now - day, 9), [{ id: order.id }])
+    t.same(await store.orders.listPaidTwice(time.now + day, 9), [])
+    t.match(await store.ledger.findPack(world.account.id, confirmed?.pack ?? ''), { granted: 1_000 }, 'granted once')
+  })
+
+  test('the money that was confirmed by hand is not reported as other money', async (t, { store, world, provider }) => {
+    provider.cancel = async () => undefined
+    const order = await placeOrder(world, 'small')
+    await world.orders.confirm(order.id, eur(1_000), 'pay_1')
+    provider.pay(order.id)
+    t.equal(provider.payments.get(order.id)?.payment, 'pay_2', 'the stand-in counts')
+    const paid = provider.payments.get(order.id)
+    if (paid !== undefined) paid.payment = 'pay_1'
+    await world.orders.check(order.id, 'operator')
+    t.same(
+      (await store.orders.listSteps(order.id)).filter(({ kind }) => kind === 'paid_again'),
+      [],
+    )
+  })
+
   test('the buyer on a receipt is kept for the orders that follow, until the account is deleted', async (t, scene) => {
     const { store, world, provider, time } = scene
     const order = await pay(scene, 'pro/month')

@@ -8,6 +8,7 @@ import { createPurchased, extendEnd, toSpan } from '../../billing/purchase-quote
 import { canBegin, endRenewal } from '../../billing/subscription-queue.ts'
 import type { Entitlement, EntitlementChange, Subscription } from '../../billing/subscription.ts'
 import { isRunning } from '../../billing/subscription.ts'
+import { includesPlan } from '../../billing/terms.ts'
 import type { SubscriptionService } from '../subscription-service.ts'
 
 const dayMs = 86_400_000
@@ -49,9 +50,12 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
     order.providerSubscription !== null && order.providerSubscription === context.former?.paidBy?.providerSubscription
   if (former !== undefined && isContinued && isRunning(former) && former.endsAt !== null) {
     const endsAt = computeContinuedEnd(order, { ...former, endsAt: former.endsAt }, context)
+    // The operator may have moved the subscription to better terms since the renewal was seen, which stay.
+    const isMovedSince =
+      order.event === 'renewal' && former.nextTerms !== terms.id && !includesPlan(terms.plan, former.terms.plan)
     const continued: Subscription = {
       ...former,
-      terms,
+      terms: isMovedSince ? former.terms : terms,
       // A move that was not announced in time waits for the renewal after this one.
       nextTerms: terms.id === former.terms.id && former.nextTerms !== terms.id ? former.nextTerms : null,
       order: order.id,

@@ -3,7 +3,8 @@ import type { Test } from 'tap'
 import { PaymentProviderError } from '../../../../src/domain/billing/payment-provider.ts'
 import { isRunning } from '../../../../src/domain/billing/subscription.ts'
 import type { Store } from '../../../../src/domain/store.ts'
-import { createOrderWorld, createRequest, placeOrder, testClient } from '../../../support/payments/order-world.ts'
+import { createPlan } from '../../../support/gateway/test-plans.ts'
+import { createOrderWorld, createRequest, placeOrder, salePlans, testClient } from '../../../support/payments/order-world.ts'
 import type { OrderWorld } from '../../../support/payments/order-world.ts'
 import { createManualProvider, PaymentProviderStandIn } from '../../../support/payments/payment-provider-stand-in.ts'
 import {
@@ -558,6 +559,26 @@ export function testOrderContract(t: Test, openStore: (t: Test) => Promise<Store
       (await store.orders.listSteps(order.id)).filter(({ kind }) => kind === 'paid_again'),
       [],
     )
+  })
+
+  test('a move of terms while a renewal is being granted stays', async (t, scene) => {
+    const { store, provider, time } = scene
+    const order = await pay(scene, 'pro/month')
+    const from = await store.subscriptions.findNewestTerms('pro')
+    const to = await store.subscriptions.ensureTerms({ ...salePlans.pro, pools: createPlan('pro', 20).pools }, noon)
+    if (from === undefined) throw new Error('there are no terms')
+    const create: typeof store.orders.create = async (...values) => {
+      const created = await store.orders.create(...values)
+      await world.subscriptions.move({ from, to, at: 'now', isDryRun: false, reason: null })
+      return created
+    }
+    const { account } = scene.world
+    const slow = { ...store, orders: { ...store.orders, create } }
+    const world = createOrderWorld({ store: slow, time, account, providers: [provider] })
+    provider.renew(order?.providerSubscription ?? '', (time.now += 31 * day))
+    await world.orders.check(order?.id ?? '', 'sweep')
+    t.match(await world.orders.list({ limit: 1 }), [{ event: 'renewal', state: 'granted' }])
+    t.match(await store.subscriptions.list(account.id), [{ terms: { id: to.id } }], 'not back to those before the move')
   })
 
   test('the buyer on a receipt is kept for the orders that follow, until the account is deleted', async (t, scene) => {

@@ -5,6 +5,7 @@ import {
   computeTurnPrice,
   createQuotaRefusal,
   createTurnDetails,
+  createTurnTrace,
   hasImages,
   isPurchasedPack,
   getBodyHash,
@@ -297,6 +298,7 @@ async function settle(
     target: x.lastAttempt.target,
     upstreamStatus: x.lastAttempt.status,
     details: createTurnDetails(x, isUnused ? null : usage),
+    trace: createTurnTrace(x),
   })
   return credits
 }

@@ -1,5 +1,5 @@
 /** Refunds the hold of a failed turn in full, durably, before the client receives the error. */
-import { addChargeHeaders, createTurnDetails, definePlugin } from '../src/index.ts'
+import { addChargeHeaders, createTurnDetails, createTurnTrace, definePlugin } from '../src/index.ts'
 import type { Exchange, GatewayError, PluginServices, Slots } from '../src/index.ts'
 
 export const refund = definePlugin({
@@ -23,7 +23,16 @@ async function refundHold(
 ): Promise<void> {
   const { target, status, failedUsage = null } = x.lastAttempt
   const details = createTurnDetails(x, failedUsage)
-  const { state } = await ledger.refund({ hold: x.hold.id, at: clock.now(), code, target, upstreamStatus: status, details })
+  const trace = createTurnTrace(x)
+  const { state } = await ledger.refund({
+    hold: x.hold.id,
+    at: clock.now(),
+    code,
+    target,
+    upstreamStatus: status,
+    details,
+    trace,
+  })
   x.debug.quotaRefunded = state === 'refunded' || state === 'expired'
   if (x.debug.quotaRefunded) addChargeHeaders(x)
 }

@@ -3,7 +3,7 @@ import type { ApiFormatName } from './api-format/api-format-name.ts'
 import type { BrandNames } from './brand-names.ts'
 import { GatewayError } from '../errors.ts'
 import type { Account } from '../domain/identity/account.ts'
-import type { Hold, WindowLeft } from '../domain/billing/ledger.ts'
+import type { Hold, TurnAttempt, WindowLeft } from '../domain/billing/ledger.ts'
 import type { Plan } from '../domain/billing/plan.ts'
 import type { Pool, Product } from '../domain/billing/product.ts'
 import type { UpstreamCost } from '../domain/billing/upstream-cost.ts'
@@ -32,6 +32,8 @@ export interface Exchange {
   /** Details that an error envelope may contain. */
   readonly debug: Debug
   readonly lastAttempt: LastAttempt
+  /** The calls of upstreams that have ended, in order. */
+  attempts?: TurnAttempt[]
   /** What search engines charge the operator for this exchange. */
   searchCostNanodollars?: number
   /** The monotonic clock at `startedAt`, and at later events. */

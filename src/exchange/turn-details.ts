@@ -1,5 +1,5 @@
-/** What a turn's record keeps for the operator's reports, besides its bill. */
-import type { TurnDetails } from '../domain/billing/ledger.ts'
+/** What a turn's record keeps for operators, besides its bill: figures of reports, and how the turn went. */
+import type { TurnDetails, TurnTrace } from '../domain/billing/ledger.ts'
 import { computeUpstreamCost } from '../domain/billing/upstream-cost.ts'
 import type { Exchange, Slots, Usage } from './exchange.ts'
 
@@ -20,6 +20,13 @@ export function createTurnDetails(x: Exchange & Partial<Slots>, usage: Usage | n
     upstreamModel: toRecordedName(model),
     upstreamResponseId: toRecordedName(responseId),
     upstreamCostNanodollars: searchCostNanodollars === null ? tokenCost : searchCostNanodollars + (tokenCost ?? 0),
+  }
+}
+
+export function createTurnTrace({ attempts, firstTokenMonotonicMs, startedMonotonicMs }: Exchange): TurnTrace {
+  return {
+    firstTokenMs: firstTokenMonotonicMs === undefined ? null : Math.round(firstTokenMonotonicMs - startedMonotonicMs),
+    attempts: attempts ?? [],
   }
 }
 

@@ -152,12 +152,12 @@ export class Forwarder {
         return ended
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) {
-          onAttempt(candidate.name, error instanceof ClientDisconnected ? 'client_disconnected' : 'aborted')
+          onAttempt(candidate.name, toFailureName(error))
           throw error
         }
         failure = error
         failure.redact = [candidate.model, ...(upstreams.get(candidate.upstream)?.redact ?? [])]
-        onAttempt(candidate.name, isCapacityExhausted(failure.facts) ? 'queue_full' : failure.facts.kind)
+        onAttempt(candidate.name, toFailureName(failure))
         health.recordFailure(failure, clock.monotonicMs(), startedAt, caller)
         if (callContext.client.headersSent) throw failure
         const adaptation = this.#adaptToRejection(x, candidate, failure, adapted.outputCap)
@@ -286,11 +286,18 @@ export class Forwarder {
       config,
     })
     this.#attempts.add(attempt)
+    const startedMs = clock.monotonicMs()
+    let failure: string | null = null
     this.#deadlineTimer ??= clock.every(deadlineCheckMs, () => this.#checkDeadlines()).unref()
     try {
       this.#proxy.web(new StubRequest(attempt) as unknown as IncomingMessage, stubResponse, { target: upstream.url })
       return await attempt.result
+    } catch (error) {
+      failure = toFailureName(error)
+      throw error
     } finally {
+      const [from, to] = [startedMs, clock.monotonicMs()].map((at) => Math.round(at - x.startedMonotonicMs))
+      ;(x.attempts ??= []).push({ target, startedMs: from ?? 0, endedMs: to ?? 0, status: x.lastAttempt.status, failure })
       limiter.release()
       this.#attempts.remove(attempt)
       if (this.#attempts.size === 0) {
@@ -303,6 +310,12 @@ export class Forwarder {
   #checkDeadlines(): void {
     this.#attempts.forEach((attempt) => attempt.checkDeadlines())
   }
+}
+
+/** As the metric of attempts names it. */
+function toFailureName(error: unknown): string {
+  if (error instanceof UpstreamFailure) return isCapacityExhausted(error.facts) ? 'queue_full' : error.facts.kind
+  return error instanceof ClientDisconnected ? 'client_disconnected' : 'aborted'
 }
 
 function isEmpty(facts: FailureFacts): boolean {

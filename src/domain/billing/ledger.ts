@@ -117,6 +117,7 @@ export interface SettleOrder {
   readonly target: string | null
   readonly upstreamStatus: number | null
   readonly details?: TurnDetails
+  readonly trace?: TurnTrace
 }
 
 /** What a turn's record keeps for the operator's reports; null where it is unknown. */
@@ -130,6 +131,25 @@ export interface TurnDetails {
   readonly upstreamCostNanodollars: number | null
 }
 
+/** How a turn went, for operators who explain it; null where it is unknown. */
+export interface TurnTrace {
+  /** From the start to the first visible token; null where there was none. */
+  readonly firstTokenMs: number | null
+  readonly attempts: readonly TurnAttempt[] | null
+}
+
+/** One call of an upstream. Milliseconds count from the start of the turn. */
+export interface TurnAttempt {
+  /** `upstream/model`. */
+  readonly target: string
+  readonly startedMs: number
+  readonly endedMs: number
+  /** What the upstream answered with; null if it did not answer. */
+  readonly status: number | null
+  /** Why it failed; null for the attempt that answered. */
+  readonly failure: string | null
+}
+
 export interface RefundOrder {
   readonly hold: number
   readonly at: number
@@ -138,6 +158,7 @@ export interface RefundOrder {
   readonly target: string | null
   readonly upstreamStatus: number | null
   readonly details?: TurnDetails
+  readonly trace?: TurnTrace
 }
 
 /** `done` is false if the hold had already ended; then nothing changed. */
@@ -161,7 +182,7 @@ export interface OpenWithUsageOrder {
 
 export type TurnState = 'held' | 'settled' | 'refunded' | 'expired'
 
-export interface Turn extends TurnDetails {
+export interface Turn extends TurnDetails, TurnTrace {
   readonly id: number
   readonly requestId: string
   readonly account: string

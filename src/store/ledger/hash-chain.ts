@@ -11,7 +11,7 @@
  */
 import { hash } from 'node:crypto'
 import type { CheckpointTable, EntryTable } from '../schema/schema.ts'
-import type { VerifiedTurn, HoldRow, TurnEnding } from './turn-columns.ts'
+import type { HashedEnding, VerifiedTurn, HoldRow } from './turn-columns.ts'
 import { addedUsageColumns, firstUsageColumns, outcomeColumns, usageColumns, holdColumns, pickValues } from './turn-columns.ts'
 
 /** Half of SHA-256: enough against accidents and blind edits, at half the space in every row. */
@@ -38,7 +38,7 @@ export function hashEnding(
   holdHash: Uint8Array,
   id: number,
   seq: number,
-  ending: TurnEnding,
+  ending: HashedEnding,
 ): Uint8Array {
   const values = [currentHashVersion, id, seq, ...pickValues(usageColumns, ending), ...pickValues(outcomeColumns, ending)]
   return digest(toBase64(previousHash) + toBase64(holdHash), values)

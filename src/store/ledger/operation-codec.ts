@@ -16,9 +16,9 @@ import type {
 } from './operations.ts'
 import type { PruningStep } from './pruning.ts'
 import type { ColumnValues } from './turn-columns.ts'
-import { annotationColumns, pickValues, requestColumns, toRow, usageColumns } from './turn-columns.ts'
+import { annotationColumns, pickValues, requestColumns, toRow, reportedColumns } from './turn-columns.ts'
 
-type UsageValues = ColumnValues<typeof usageColumns>
+type UsageValues = ColumnValues<typeof reportedColumns>
 type AnnotationValues = ColumnValues<typeof annotationColumns>
 
 type EncodedReserve = readonly [
@@ -156,11 +156,11 @@ export function encodeOperation(operation: LedgerOperation): EncodedOperation {
         'settle',
         hold,
         annotation === null ? null : pickValues(annotationColumns, annotation),
-        ...pickValues(usageColumns, usage),
+        ...pickValues(reportedColumns, usage),
       ]
     }
     case 'refund':
-      return ['refund', operation.hold, ...pickValues(usageColumns, operation.usage)]
+      return ['refund', operation.hold, ...pickValues(reportedColumns, operation.usage)]
     case 'grant': {
       const { id, account, packKind, pool, credits, at, expiresAt } = operation
       return ['grant', id, account, packKind, pool, credits, at, expiresAt]
@@ -215,12 +215,12 @@ export function decodeOperation(encoded: EncodedOperation): LedgerOperation {
         kind,
         hold,
         annotation: annotation === null ? null : toRow(annotationColumns, annotation),
-        usage: toRow(usageColumns, usage),
+        usage: toRow(reportedColumns, usage),
       }
     }
     case 'refund': {
       const [kind, hold, ...usage] = encoded
-      return { kind, hold, usage: toRow(usageColumns, usage) }
+      return { kind, hold, usage: toRow(reportedColumns, usage) }
     }
     case 'grant': {
       const [kind, id, account, packKind, pool, credits, at, expiresAt] = encoded

@@ -10,6 +10,7 @@ import type {
   ReserveOrder,
   SettleOrder,
   TurnDetails,
+  TurnTrace,
 } from '../../domain/billing/ledger.ts'
 import { toPartKey, unknownCredential } from '../../domain/billing/ledger.ts'
 import { windows } from '../../domain/billing/plan.ts'
@@ -21,6 +22,7 @@ import type {
   OpenWithUsageOperation,
   ReserveOperation,
 } from './operations.ts'
+import { encodeAttempts } from './turn-attempts.ts'
 import { zeroUsage } from './turn-columns.ts'
 
 /** How a turn ends. The settlement journal stores it under these names, so that a later version can read it. */
@@ -69,7 +71,13 @@ export function assertWholeAmounts({ credits, tokens }: SettleOrder): void {
 /** An order from a journal may be of an earlier version: what was added later is missing in it. */
 export function toEndingOperation(order: EndingOrder): EndingOperation {
   const { kind, hold, at, target, upstreamStatus } = order
-  const common = { ended_at: at, target, upstream_status: upstreamStatus, ...toDetailColumns(order.details) }
+  const common = {
+    ended_at: at,
+    target,
+    upstream_status: upstreamStatus,
+    ...toDetailColumns(order.details),
+    ...toTraceColumns(order.trace, target),
+  }
   if (kind === 'refund') return { kind, hold, usage: { ...zeroUsage, ...common, code: order.code } }
   const { disputed = null } = order
   const usage = {
@@ -95,6 +103,13 @@ function toDetailColumns(details?: TurnDetails) {
     upstream_model: details?.upstreamModel ?? null,
     upstream_response_id: details?.upstreamResponseId ?? null,
     upstream_cost_nanodollars: details?.upstreamCostNanodollars ?? null,
+  }
+}
+
+function toTraceColumns(trace: TurnTrace | undefined, target: string | null) {
+  return {
+    first_token_ms: trace?.firstTokenMs ?? null,
+    attempts: trace?.attempts == null ? null : encodeAttempts(trace.attempts, target),
   }
 }
 

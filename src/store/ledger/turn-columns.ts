@@ -65,6 +65,12 @@ export const addedUsageColumns = [
 
 export const usageColumns = [...firstUsageColumns, ...addedUsageColumns] as const
 
+/** How the turn went, reported by the ending too. Not part of the bill, and covered by no hash. */
+export const traceColumns = ['first_token_ms', 'attempts'] as const satisfies readonly Column[]
+
+/** Everything that the ending reports. */
+export const reportedColumns = [...usageColumns, ...traceColumns] as const
+
 /** Recorded beside the bill; covered by no hash. */
 export const annotationColumns = ['disputed_input', 'disputed_output'] as const satisfies readonly Column[]
 
@@ -81,6 +87,8 @@ export const zeroUsage = {
   upstream_model: null,
   upstream_response_id: null,
   upstream_cost_nanodollars: null,
+  first_token_ms: null,
+  attempts: null,
 } as const
 
 /** Set by the ledger when the turn ends. */
@@ -112,20 +120,21 @@ type Columns<List extends readonly Column[]> = Pick<Row, List[number]>
 
 export type TurnRequest = Columns<typeof requestColumns>
 export type HoldRow = Columns<typeof holdColumns>
-export type TurnUsage = Columns<typeof usageColumns>
+export type TurnUsage = Columns<typeof reportedColumns>
 export type TurnAnnotation = Columns<typeof annotationColumns>
 type TurnOutcome = Columns<typeof outcomeColumns>
 /** Everything that an ending sets, except for the chain position. */
 export type TurnEnding = TurnUsage & TurnOutcome
+/** The part of an ending that its link's hash covers. */
+export type HashedEnding = Columns<typeof usageColumns> & TurnOutcome
 export type ChainPosition = Columns<typeof chainColumns>
 export type SettlementTurn = Columns<typeof settlementColumns>
 export type VerifiedTurn = Columns<typeof verifiedColumns>
 
+type TurnColumnsWithoutHash = (typeof leaseColumns)[number] | (typeof annotationColumns)[number] | (typeof traceColumns)[number]
+
 // A type error here names a column that is in none of the lists.
-void ({} satisfies Record<
-  Exclude<Column, (typeof verifiedColumns)[number] | (typeof leaseColumns)[number] | (typeof annotationColumns)[number]>,
-  never
->)
+void ({} satisfies Record<Exclude<Column, (typeof verifiedColumns)[number] | TurnColumnsWithoutHash>, never>)
 
 /** The values of some columns, in their order. */
 export type ColumnValues<Columns extends readonly Column[]> = { readonly [Index in keyof Columns]: Row[Columns[Index]] }

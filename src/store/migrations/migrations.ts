@@ -9,6 +9,7 @@ import { redeemCodes } from './0007-redeem-codes.ts'
 import { orders } from './0008-orders.ts'
 import { operators } from './0009-operators.ts'
 import { saleRecords } from './0010-sale-records.ts'
+import { turnHistory } from './0011-turn-history.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   orders,
   operators,
   saleRecords,
+  turnHistory,
 ]

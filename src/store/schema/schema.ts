@@ -9,11 +9,12 @@ import type { PackKind, TurnState } from '../../domain/billing/ledger.ts'
 import type { Window } from '../../domain/billing/plan.ts'
 import type { Pool } from '../../domain/billing/product.ts'
 import type { MembershipSchema } from './membership-schema.ts'
+import type { HistorySchema } from './history-schema.ts'
 import type { NotificationSchema } from './notification-schema.ts'
 import type { OperatorSchema } from './operator-schema.ts'
 import type { SaleSchema } from './sale-schema.ts'
 
-export interface Schema extends MembershipSchema, NotificationSchema, OperatorSchema, SaleSchema {
+export interface Schema extends HistorySchema, MembershipSchema, NotificationSchema, OperatorSchema, SaleSchema {
   readonly account: AccountTable
   readonly api_key: ApiKeyTable
   readonly balance: BalanceTable
@@ -191,6 +192,10 @@ export interface TurnTable {
   upstream_response_id: string | null
   /** What the upstream charges the operator, by the configured prices; null if none are configured. */
   upstream_cost_nanodollars: number | null
+  /** From the start to the first visible token; null: there was none, or the turn ended under an older version. */
+  first_token_ms: Generated<number | null>
+  /** The calls of upstreams, as `encodeAttempts` writes them; null as above. */
+  attempts: Generated<string | null>
   idempotency_key: string | null
   body_hash: string | null
   /** The position in the account's chain, 0 while it is held. */

@@ -10,7 +10,7 @@ import {
   settlementColumns,
   chainColumns,
   annotationColumns,
-  usageColumns,
+  reportedColumns,
   holdColumns,
 } from '../../ledger/turn-columns.ts'
 import { addToUsageSum, usageSlotMs, usageSumColumns } from '../../ledger/usage-sum.ts'
@@ -29,7 +29,7 @@ type TurnColumn =
   | 'owner_process'
   | 'lease_until'
   | (typeof holdColumns)[number]
-  | (typeof usageColumns)[number]
+  | (typeof reportedColumns)[number]
   | (typeof outcomeColumns)[number]
   | (typeof chainColumns)[number]
   | (typeof annotationColumns)[number]
@@ -53,6 +53,7 @@ const texts: ReadonlySet<TurnColumn> = new Set<TurnColumn>([
   'state',
   'window_debts',
   'settled_packs',
+  'attempts',
 ])
 
 function getColumnType(column: TurnColumn): string {
@@ -95,7 +96,7 @@ const allMatched = (changed: string, parameter = 1) => `(select count(*) from ${
 const failUnless = (...met: readonly string[]) => `select 1 / (case when ${met.join(' and ')} then 1 else 0 end) as done`
 
 const heldColumns = ['id', 'owner_process', 'lease_until', ...holdColumns, 'hash'] as const
-const endedRowColumns = ['id', 'account', ...usageColumns, ...outcomeColumns, ...chainColumns] as const
+const endedRowColumns = ['id', 'account', ...reportedColumns, ...outcomeColumns, ...chainColumns] as const
 const annotatedRowColumns = ['id', 'account', ...annotationColumns] as const
 const bucketColumns: ColumnTypes = {
   account: 'text',
@@ -142,7 +143,7 @@ const balanceColumns = {
   cells: 'text',
 }
 const balanceWidth = Object.keys(balanceColumns).length
-const endingColumnNames = [...usageColumns, ...outcomeColumns, ...chainColumns]
+const endingColumnNames = [...reportedColumns, ...outcomeColumns, ...chainColumns]
 
 /** Rows in the order of their columns. */
 export interface TurnRows {

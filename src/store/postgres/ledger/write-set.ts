@@ -6,7 +6,7 @@ import {
   holdColumns,
   outcomeColumns,
   pickValues,
-  usageColumns,
+  reportedColumns,
 } from '../../ledger/turn-columns.ts'
 import type { SqlValue } from './array-literal.ts'
 import { toArrayLiteral } from './array-literal.ts'
@@ -33,7 +33,7 @@ export function toTurnRows(states: readonly AccountState[]): TurnRows {
       changes.endedTurns.map(({ turn, ending, chain }) => [
         turn.id,
         turn.account,
-        ...pickValues(usageColumns, ending),
+        ...pickValues(reportedColumns, ending),
         ...pickValues(outcomeColumns, ending),
         ...pickValues(chainColumns, chain),
       ]),

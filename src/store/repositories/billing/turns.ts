@@ -4,6 +4,7 @@ import type { Kysely, Selectable, SelectQueryBuilder } from 'kysely'
 import type { Turn, TurnQuery } from '../../../domain/billing/ledger.ts'
 import type { Database } from '../../database.ts'
 import { selectNewestTurn } from '../../ledger/current-balance.ts'
+import { decodeAttempts } from '../../ledger/turn-attempts.ts'
 import type { Schema } from '../../schema/schema.ts'
 
 /** Whether a query reads only the turns that it returns. Other queries run in a worker thread. */
@@ -102,7 +103,7 @@ export async function hasPrunableRows({ read }: Database, before: number): Promi
   return (await read.selectFrom('entry').select('at').where('at', '<', before).limit(1).executeTakeFirst()) !== undefined
 }
 
-function toTurn(row: Selectable<Schema['turn']>): Turn {
+export function toTurn(row: Selectable<Schema['turn']>): Turn {
   return {
     id: row.id,
     requestId: row.request_id,
@@ -130,6 +131,8 @@ function toTurn(row: Selectable<Schema['turn']>): Turn {
     upstreamModel: row.upstream_model,
     upstreamResponseId: row.upstream_response_id,
     upstreamCostNanodollars: row.upstream_cost_nanodollars,
+    firstTokenMs: row.first_token_ms,
+    attempts: row.attempts === null ? null : decodeAttempts(row.attempts, row.target),
     startedAt: row.started_at,
     endedAt: row.ended_at,
   }

@@ -11,7 +11,7 @@ import {
   leaseColumns,
   chainColumns,
   annotationColumns,
-  usageColumns,
+  reportedColumns,
   holdColumns,
 } from '../../ledger/turn-columns.ts'
 import type { Connection } from '../connection/connection.ts'
@@ -56,7 +56,7 @@ export function prepareLedgerSql(db: Connection) {
         state, credits, debt, input_tokens, cached_input_tokens, output_tokens, estimated)
       values (${toPlaceholders([...leaseColumns, ...holdColumns])}, ?, 'held', 0, 0, 0, 0, 0, 0)`),
     endTurn: prepare(`
-      update turn set ${[...usageColumns, ...outcomeColumns, ...chainColumns].map((name) => `${name} = ?`).join(', ')}
+      update turn set ${[...reportedColumns, ...outcomeColumns, ...chainColumns].map((name) => `${name} = ?`).join(', ')}
       where id = ? and state = 'held'`),
     annotateTurn: prepare(`update turn set ${annotationColumns.map((name) => `${name} = ?`).join(', ')} where id = ?`),
     overdueHolds: prepare<{ id: number }>(`select id from turn where state = 'held' and lease_until <= ? and owner_process = ?`),

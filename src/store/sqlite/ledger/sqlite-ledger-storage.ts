@@ -13,7 +13,7 @@ import {
   holdColumns,
   outcomeColumns,
   pickValues,
-  usageColumns,
+  reportedColumns,
 } from '../../ledger/turn-columns.ts'
 import type { ChainPosition, HoldRow, SettlementTurn, TurnAnnotation, TurnEnding } from '../../ledger/turn-columns.ts'
 import { HoldCache } from './hold-cache.ts'
@@ -84,7 +84,7 @@ export class SqliteLedgerStorage implements LedgerStorage {
 
   endTurn(turn: SettlementTurn, ending: TurnEnding, chain: ChainPosition): boolean {
     const values = [
-      ...pickValues(usageColumns, ending),
+      ...pickValues(reportedColumns, ending),
       ...pickValues(outcomeColumns, ending),
       ...pickValues(chainColumns, chain),
     ]

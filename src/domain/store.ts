@@ -24,6 +24,7 @@ import type { AccountDeletions } from './identity/account-deletion.ts'
 import type { PurchaseNotices } from './billing/purchase-notice.ts'
 import type { RedeemCodes } from './billing/redeem-code.ts'
 import type { Subscriptions } from './billing/subscription.ts'
+import type { TurnHistoryStore } from './turn-history/turn-history-store.ts'
 
 /** The other nodes that use the same database. */
 export interface Cluster {
@@ -69,6 +70,7 @@ export interface Store {
   readonly usageSums: UsageSums
   readonly usageAlerts: UsageAlerts
   readonly notifications: Notifications
+  readonly turnHistory: TurnHistoryStore
   readonly ledger: Ledger
   /** Writes a consistent copy of everything into a new file while the service runs. */
   backup(file: string): Promise<void>

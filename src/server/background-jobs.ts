@@ -1,4 +1,4 @@
-/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, check orders, send usage alerts, emails about plans and notifications, complete deletions, delete expired records, write backups. */
+/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, check orders, collect turns for operators, send usage alerts, emails about plans and notifications, complete deletions, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
 import type { Notifier } from '../notifications/notifier.ts'
 import { verifyBooks } from '../domain/services/orders/verify-books.ts'
@@ -23,6 +23,7 @@ const verifyEveryMs = 3_600_000
 const checkBackupEveryMs = 60_000
 const observeEveryMs = 15_000
 const deliverEveryMs = 2_000
+const collectTurnsEveryMs = 2_000
 const dayMs = 86_400_000
 /** Turns per pass. More than ever ran at once, because a turn is pruned only together with the turns its account ended before it. */
 const maxTurnsPerPass = 50_000
@@ -81,6 +82,9 @@ export class BackgroundJobs {
         const { signal } = this.#closing
         while (!signal.aborted && (await ledger.pruneTurns(before, maxTurnsPerPass, signal)) > 0);
       }),
+      this.#everyOncePerCluster(collectTurnsEveryMs, 'collect turns', () =>
+        membership.turnHistory.collect(config.store.keepTurnsForDays, this.#closing.signal),
+      ),
       this.#everyOncePerCluster(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
       this.#everyOncePerCluster(verifyEveryMs, 'verify the ledger', async () => {
         const { mismatches } = await verifyBooks(services.store, this.#closing.signal)

@@ -7,6 +7,7 @@ import type { Schema } from './schema/schema.ts'
 export const diskFullRetrySeconds = 30
 
 export interface Database {
+  readonly kind: 'sqlite' | 'postgres'
   /** Sees every acknowledged write; refuses to write. */
   readonly read: Kysely<Schema>
   /**

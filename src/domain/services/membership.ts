@@ -18,6 +18,7 @@ import type { MemberMailer } from './member-mailer.ts'
 import { PasswordHasher } from '../identity/passwords/password-hasher.ts'
 import type { PaymentProvider } from '../billing/payment-provider.ts'
 import type { Calendar } from '../billing/period.ts'
+import { createCalendar } from '../billing/period.ts'
 import type { Plan } from '../billing/plan.ts'
 import { UsageCarryOverService } from './usage-carry-over-service.ts'
 import { OrderService } from './orders/order-service.ts'
@@ -39,6 +40,7 @@ import { OperatorKeyService } from './operators/operator-key-service.ts'
 import type { GroupRoles } from './operators/operator-role-service.ts'
 import { OperatorRoleService } from './operators/operator-role-service.ts'
 import { SecondFactorService } from './operators/second-factor-service.ts'
+import { TurnHistoryService } from './operators/turn-history-service.ts'
 
 interface MembershipDeps {
   readonly store: Store
@@ -96,6 +98,7 @@ export interface Membership {
   readonly operatorKeys: OperatorKeyService
   readonly secondFactors: SecondFactorService
   readonly consoleSessions: ConsoleSessionService
+  readonly turnHistory: TurnHistoryService
   readonly attemptLimits: AttemptLimits
   readonly formIds: FormIdService
   readonly passwords: PasswordHasher
@@ -173,6 +176,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     operatorKeys: new OperatorKeyService(sharedDeps),
     secondFactors: new SecondFactorService(sharedDeps),
     consoleSessions: new ConsoleSessionService(sharedDeps),
+    turnHistory: new TurnHistoryService({ store, clock, historyCalendar: createCalendar(deps.timeZone) }),
     attemptLimits,
     formIds: new FormIdService(sharedDeps),
     passwords,

@@ -74,6 +74,7 @@ function createTrigger(name: string, event: RawBuilder<unknown>, body: RawBuilde
 export function createDatabase(connections: Connections): Database {
   const write = createKysely(connections, serializable)
   return {
+    kind: 'postgres',
     read: new Kysely<Schema>({
       dialect: createKyselyDialect(
         () => new ReadDriver(async (query) => toQueryResult(await connections.read(query.sql, query.parameters))),

@@ -13,6 +13,7 @@ import { migrations as currentMigrations } from '../migrations/migrations.ts'
 import { findPack, readBalance } from '../repositories/billing/balance.ts'
 import { listTurns, selectTurnsByIndex } from '../repositories/billing/turns.ts'
 import { createRepositories } from '../repositories/repositories.ts'
+import { createTurnHistoryStore } from '../turn-history/turn-history-store.ts'
 import { createSharedCredentialChanges } from './cluster/credential-changes.ts'
 import { readDatabaseStatus } from './cluster/database-status.ts'
 import { assertNamedStatements } from './connection/pooler-check.ts'
@@ -195,6 +196,7 @@ function createStore(
   }
   return {
     ...createRepositories(database),
+    turnHistory: createTurnHistoryStore(database),
     cluster: {
       countNodes: () => nodeLease.nodeCount,
       acquireJobLease: (job, intervalMs) => jobLeases.acquire(job, intervalMs),

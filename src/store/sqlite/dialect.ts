@@ -49,6 +49,7 @@ export function createDatabase(readQuery: ReadQuery, writer: Writer): Database {
   const write = createWriteKysely(writer)
   const read = new Kysely<Schema>({ dialect: createKyselyDialect(() => createReadDriver(readQuery)) })
   return {
+    kind: 'sqlite',
     read,
     write,
     readAccountBalance: (account) => readCurrentBalance(read, account),

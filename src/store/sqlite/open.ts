@@ -25,10 +25,12 @@ import { ServerLock } from './process/server-lock.ts'
 import { formatThreadName } from './process/process-registry.ts'
 import { readMigrationNames } from './maintenance/migrate-file.ts'
 import { completeMigrationCopy, copyBeforeMigration } from './maintenance/migration-copy.ts'
+import { HistoryReader } from './maintenance/history-reader.ts'
 import { runReadTask } from './maintenance/read-tasks.ts'
 import { createReadQuery } from './connection/statement-cache.ts'
 import { createDatabase, sqliteDialect } from './dialect.ts'
 import { createRepositories } from '../repositories/repositories.ts'
+import { createTurnHistoryStore } from '../turn-history/turn-history-store.ts'
 import type { WorkerStoreInit } from './worker-store.ts'
 import { Writer } from './writer/writer.ts'
 import { spawnWriter } from './writer/writer-connection.ts'
@@ -134,9 +136,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     if (isServer) completeMigrationCopy(file)
     await writer.register(options.process.id, options.process.pid, clock.now())
     if (isServer) pendingSettlements = await endOrphanedHolds(writer, file, options)
+    const historyReader = new HistoryReader(file)
     const store: SqliteStore = {
       cluster: null,
       ...createRepositories(database),
+      turnHistory: createTurnHistoryStore(database, (query) => historyReader.run(query)),
       ledger: createSqliteLedger(writer, database, file, health, pendingSettlements),
       database,
       threads: createWorkerStores(writer, file, health, options),
@@ -147,6 +151,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
         await pendingSettlements?.drain(flushMs)
         health.close()
         if (health.isLost) onHealthChange(describeSalvage(connection, file))
+        await historyReader.close()
         // The writer closes last: only a writing connection can checkpoint the WAL and leave a single file.
         connection.close()
         await writer.close()

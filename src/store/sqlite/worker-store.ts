@@ -9,10 +9,12 @@ import { createSqliteLedger } from './sqlite-ledger.ts'
 import type { SettlementLog } from './settlement-retry.ts'
 import { PendingSettlements } from './settlement-retry.ts'
 import { SettlementJournal } from './process/settlement-journal.ts'
+import { HistoryReader } from './maintenance/history-reader.ts'
 import { runReadTask } from './maintenance/read-tasks.ts'
 import { createReadQuery } from './connection/statement-cache.ts'
 import { createDatabase } from './dialect.ts'
 import { createRepositories } from '../repositories/repositories.ts'
+import { createTurnHistoryStore } from '../turn-history/turn-history-store.ts'
 import { Writer } from './writer/writer.ts'
 import { connectPort } from './writer/writer-connection.ts'
 
@@ -63,9 +65,11 @@ export async function openWorkerStore({
   const pendingSettlements = new PendingSettlements(writer, journal, log)
   const readQuery = createReadQuery(connection, recordFault)
   const database = createDatabase(readQuery, writer)
+  const historyReader = new HistoryReader(file)
   return {
     cluster: null,
     ...createRepositories(database),
+    turnHistory: createTurnHistoryStore(database, (query) => historyReader.run(query)),
     ledger: createSqliteLedger(writer, database, file, health, pendingSettlements),
     setUnhealthyReason: (reason) => void (health.unhealthyReason = reason),
     async backup(to) {
@@ -73,6 +77,7 @@ export async function openWorkerStore({
     },
     async close({ flushMs = defaultFlushTimeoutMs } = {}) {
       await pendingSettlements.drain(flushMs)
+      await historyReader.close()
       connection.close()
       await writer.close()
       await pendingSettlements.close()

@@ -38,6 +38,7 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
       subscriptions: { advanceDue: nothing },
       purchaseMail: { recordDue: nothing, sendDue: nothing },
       deletions: { sweep: nothing },
+      turnHistory: { collect: nothing },
       deleteExpired: nothing,
     },
     orders: null,
@@ -75,6 +76,7 @@ t.test('a job that fails every two seconds is one line a minute, with the number
       subscriptions: { advanceDue: full },
       purchaseMail: { recordDue: full, sendDue: full },
       deletions: { sweep: full },
+      turnHistory: { collect: full },
       deleteExpired: full,
     },
     orders: null,
@@ -86,6 +88,7 @@ t.test('a job that fails every two seconds is one line a minute, with the number
   const listLines = (job: string) => lines.filter((line) => line.job === job).map(({ failures }) => failures)
   t.same([listLines('pay boosts'), listLines('end plans'), listLines('expire holds')], [[1], [1], [1]])
   t.same([...new Set(lines.map(({ job }) => job))].toSorted(), [
+    'collect turns',
     'complete deletions',
     'count deletions',
     'end plans',

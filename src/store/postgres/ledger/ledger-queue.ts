@@ -66,6 +66,8 @@ export class LedgerQueue implements LedgerQueueHandle {
   readonly #overdueTimer: Timer
   #nextId = 0
   #idsLeft = 0
+  /** The process that took the block: a block of ids is of one process, so that it is known when no turn of it can come any more. */
+  #blockOwner = 0
   /** Assigned to holds that were then refused. */
   #spareIds: number[] = []
   #commits = 0
@@ -283,6 +285,12 @@ export class LedgerQueue implements LedgerQueueHandle {
   }
 
   async #assignHoldIds(client: PoolClient, operations: readonly QueuedOperation[]): Promise<void> {
+    const owner = this.#owner()
+    if (this.#blockOwner !== owner) {
+      this.#idsLeft = 0
+      this.#spareIds = []
+      this.#blockOwner = owner
+    }
     for (const operation of operations) {
       if (operation.op.kind !== 'reserve' || operation.holdId !== 0) continue
       const spareId = this.#spareIds.pop()

@@ -11,6 +11,7 @@ import { testOrderContract } from '../contract/order-contract.ts'
 import { testOperators } from '../contract/operator-contract.ts'
 import { testRedeemCodeContract } from '../contract/redeem-code-contract.ts'
 import { testSubscriptionContract } from '../contract/subscription-contract.ts'
+import { testTurnHistory } from '../contract/turn-history-contract.ts'
 import { createTemporaryFolder, openStoreAt } from '../../../support/store/sqlite/support.ts'
 
 const openEmpty = (t: Test): Promise<Store> => openStoreAt(t, join(createTemporaryFolder(t), 'store.db'))
@@ -23,3 +24,4 @@ testRedeemCodeContract(t, async (t) => [await openEmpty(t)])
 testOrderContract(t, openEmpty)
 testAccountDeletionContract(t, openEmpty)
 testOperators(t, openEmpty)
+testTurnHistory(t, (t) => openStoreAt(t, join(createTemporaryFolder(t), 'store.db')))

@@ -1,0 +1,27 @@
+/** Which groups a filter by product, target and ending means. */
+import type { Kysely } from 'kysely'
+import type { TurnEnding, TurnFilter } from '../../domain/turn-history/turn-history.ts'
+import { chargedEndings } from '../../domain/turn-history/turn-history.ts'
+import type { TurnGroupTable } from '../schema/history-schema.ts'
+import type { Schema } from '../schema/schema.ts'
+
+export type Groups = ReadonlyMap<number, TurnGroupTable>
+
+type GroupFilter = Pick<TurnFilter, 'product' | 'target' | 'ending' | 'failedOnly'>
+
+export async function readGroups(read: Kysely<Schema>, filter: GroupFilter): Promise<Groups> {
+  let query = read.selectFrom('turn_group').selectAll()
+  if (filter.product !== undefined) query = query.where('product', '=', filter.product)
+  if (filter.target !== undefined) query = query.where('target', '=', filter.target)
+  if (filter.ending !== undefined) query = query.where('ending', '=', filter.ending)
+  if (filter.failedOnly === true) query = query.where('ending', 'not in', [...chargedEndings])
+  return new Map((await query.execute()).map((group) => [group.id, group]))
+}
+
+export function isGrouped({ product, target, ending, failedOnly }: GroupFilter): boolean {
+  return product !== undefined || target !== undefined || ending !== undefined || failedOnly === true
+}
+
+export function isChargedEnding(ending: TurnEnding): boolean {
+  return chargedEndings.includes(ending)
+}

@@ -22,6 +22,8 @@ import * as operations from './operations.ts'
 import * as payments from './payments.ts'
 import * as operatorMembers from './operator/members.ts'
 import * as operatorRecords from './operator/audit.ts'
+import * as operatorOrders from './operator/orders.ts'
+import * as operatorTurns from './operator/turns.ts'
 import * as operators from './operator/operators.ts'
 import * as responses from './responses.ts'
 import * as tools from './tools.ts'
@@ -41,7 +43,13 @@ export const endpointsByArea = {
   'Buying and orders': collectEndpoints(orders),
   Payments: collectEndpoints(payments),
   'Programs that sign in': collectEndpoints(connect),
-  'Operator API': [...collectEndpoints(operatorMembers), ...collectEndpoints(operatorRecords), ...collectEndpoints(operators)],
+  'Operator API': [
+    ...collectEndpoints(operatorMembers),
+    ...collectEndpoints(operatorTurns),
+    ...collectEndpoints(operatorOrders),
+    ...collectEndpoints(operatorRecords),
+    ...collectEndpoints(operators),
+  ],
   Operations: [...collectEndpoints(operations), ...collectEndpoints(diagnostics)],
 } as const satisfies Record<string, readonly NamedEndpoint[]>
 

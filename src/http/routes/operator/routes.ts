@@ -5,12 +5,16 @@ import { createServeOperatorEndpoint } from '../../operator-endpoint.ts'
 import { mountMemberReads } from './member-reads.ts'
 import { mountMemberWrites } from './member-writes.ts'
 import { mountOperatorRecords } from './records.ts'
+import { mountOrderReads } from './order-reads.ts'
+import { mountTurnHistory } from './turn-history.ts'
 import { mountOperatorRoutes } from './operators.ts'
 
 export function mountOperatorApi(router: Router, deps: RouteDeps): void {
   const serve = createServeOperatorEndpoint(router, deps.services)
   mountMemberReads(serve, deps.services)
   mountMemberWrites(serve, deps.services)
+  mountTurnHistory(serve, deps.services)
+  mountOrderReads(serve, deps.services)
   mountOperatorRecords(serve, deps)
   mountOperatorRoutes(serve, deps.services)
 }

@@ -1,0 +1,89 @@
+/** The operator API about what members buy: orders with their story, and subscriptions. */
+import { z } from 'zod'
+import { orderStates, orderStepKinds } from '../../domain/billing/order.ts'
+import { subscriptionStates } from '../../domain/billing/subscription.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { createListSchema, instant, text } from '../fields.ts'
+import { createPageSchema, cursor, pageLimit } from './fields.ts'
+
+const shared = { security: 'operator', failureFormat: 'problem', method: 'get' } as const
+
+const money = z.strictObject({ amount: z.int().meta({ description: 'Minor units.' }), currency: z.string() })
+
+const orderFields = {
+  id: z.string(),
+  number: z.string(),
+  member: z.string(),
+  state: z.enum(orderStates),
+  item: z.strictObject({ kind: z.string(), plan: z.string().nullable(), pack: z.string().nullable() }),
+  due: money,
+  paid: money.nullable(),
+  refunded: z.int().meta({ description: 'Minor units of `paid`.' }),
+  provider: z.string(),
+  reference: z.string().nullable(),
+  problem: z.string().nullable(),
+  subscription: z.string().nullable(),
+  pack: z.string().nullable(),
+  created_at: instant,
+  paid_at: instant.nullable(),
+  granted_at: instant.nullable(),
+  closed_at: instant.nullable(),
+}
+
+export const searchOrders = defineEndpoint({
+  ...shared,
+  path: '/api/operator/v1/orders',
+  operator: { scope: 'money:read' },
+  summary: 'Lists orders, newest first.',
+  query: z.object({
+    member: text(320).optional().meta({ description: 'Address or id.' }),
+    state: z.enum(orderStates).optional(),
+    provider: text(64).optional(),
+    cursor,
+    limit: pageLimit,
+  }),
+  response: createPageSchema(z.strictObject(orderFields).meta({ id: 'OperatorOrder' })),
+  errors: [],
+})
+
+export const inspectOrder = defineEndpoint({
+  ...shared,
+  path: '/api/operator/v1/orders/{id}',
+  operator: { scope: 'money:read' },
+  summary: 'Returns an order, by id or number, with its story.',
+  response: z.strictObject({
+    ...orderFields,
+    steps: z.array(
+      z.strictObject({
+        at: instant,
+        kind: z.enum(orderStepKinds),
+        by: z.string(),
+        facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+      }),
+    ),
+  }),
+  errors: [],
+})
+
+export const listMemberSubscriptions = defineEndpoint({
+  ...shared,
+  path: '/api/operator/v1/members/{id}/subscriptions',
+  operator: { scope: 'members:read' },
+  summary: 'Lists the subscriptions of a member, oldest first, with those that have ended.',
+  response: createListSchema(
+    z.strictObject({
+      id: z.string(),
+      plan: z.string(),
+      terms: z.string(),
+      source: z.enum(['given', 'code', 'order']),
+      order: z.string().nullable(),
+      renewal: z.enum(['none', 'manual', 'provider']),
+      state: z.enum(subscriptionStates),
+      starts_at: instant.nullable(),
+      ends_at: instant.nullable(),
+      created_at: instant,
+      ended_at: instant.nullable(),
+    }),
+  ),
+  errors: [],
+})

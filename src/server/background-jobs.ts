@@ -82,9 +82,11 @@ export class BackgroundJobs {
         const { signal } = this.#closing
         while (!signal.aborted && (await ledger.pruneTurns(before, maxTurnsPerPass, signal)) > 0);
       }),
-      this.#everyOncePerCluster(collectTurnsEveryMs, 'collect turns', () =>
-        membership.turnHistory.collect(config.store.keepTurnsForDays, this.#closing.signal),
-      ),
+      this.#everyOncePerCluster(collectTurnsEveryMs, 'collect turns', async () => {
+        // Before a role exists or a link was made, there is no reader.
+        if (await membership.consoleSessions.isOpen())
+          await membership.turnHistory.collect(config.store.keepTurnsForDays, { clock, signal: this.#closing.signal })
+      }),
       this.#everyOncePerCluster(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),
       this.#everyOncePerCluster(verifyEveryMs, 'verify the ledger', async () => {
         const { mismatches } = await verifyBooks(services.store, this.#closing.signal)

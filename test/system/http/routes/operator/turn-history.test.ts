@@ -35,7 +35,8 @@ async function open(t: Test) {
     const response = await gateway.chat(token, { messages: [{ role: 'user', content: prompt }], ...options })
     await response.text()
   }
-  const collect = () => gateway.services.membership.turnHistory.collect(90, new AbortController().signal)
+  const { clock, membership } = gateway.services
+  const collect = () => membership.turnHistory.collect(90, { clock, signal: new AbortController().signal })
   return { gateway, first, second, console, member, bodies, get, chat, collect }
 }
 

@@ -70,6 +70,7 @@ const extraConfig = `
   insert into notification_receiver values ('crm', 1, 5, 4, null);
   insert into audit values ('aud_1', '${toAccountId(1)}', 'signed_in', 1, null, null, '{"a":"\\u0041\n"}', 'operator', 'asked "twice"');
   insert into operator values ('${toAccountId(1)}', 'owner', null, 5);
+  insert into account_deletion values ('${toAccountId(3)}', 5, 9, 2, 'zh', 'Asia/Shanghai');
   insert into second_factor values ('${toAccountId(1)}', x'00ff', 5, 9);
   insert into recovery_code values ('${toAccountId(1)}', zeroblob(32), null);
   insert into operator_session values ('ops_1', zeroblob(32), null, null, 'root', '::1', null, 1, 2, 3);

@@ -23,9 +23,12 @@ t.test('refunds the hold and records the failure', async (t) => {
   const failedUsage = { inputTokens: 10, outputTokens: 5, estimated: true }
   const x = held()
   Object.assign(x.lastAttempt, { cost: { input: 2, cachedInput: null, output: 8, perCall: 0 }, model: 'm-7b', failedUsage })
+  const attempts = [{ target: 'main/m', startedMs: 1, endedMs: 20, status: 500, failure: 'status' }]
+  Object.assign(x, { attempts, firstTokenMonotonicMs: x.startedMonotonicMs + 11.6 })
   await refund.onSettle?.(x, failed, services)
+  const trace = { firstTokenMs: 12, attempts }
   const details = { plan: null, upstreamModel: 'm-7b', upstreamResponseId: null, upstreamCostNanodollars: 60_000 }
-  t.same(orders, [{ hold: 7, at: noon, code: 'upstream_error', target: 'main/m', upstreamStatus: 500, details }])
+  t.same(orders, [{ hold: 7, at: noon, code: 'upstream_error', target: 'main/m', upstreamStatus: 500, details, trace }])
   t.equal(x.debug.quotaRefunded, true)
 })
 

@@ -38,7 +38,7 @@ export const member = {
   since: 'Since',
   pools: 'Usage, as the member sees it',
   expires: 'expires',
-  subscriptions: 'Subscriptions',
+  subscriptions: 'Plans, bought and given',
   subscriptionStates: {
     waiting: 'waiting',
     active: 'running',

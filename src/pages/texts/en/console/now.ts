@@ -32,7 +32,7 @@ export const now = {
   credits: 'Credits charged',
   overSpan: 'in {span}',
   ungranted: 'Orders paid, not granted',
-  ungrantedMore: 'See Orders',
+  ungrantedMore: 'See orders',
   fine: 'none waits',
   systemTitle: 'System',
   disk: 'Disk',

@@ -7,7 +7,7 @@ import { actors, member, members, statuses } from './member.ts'
 
 export const console: typeof english = {
   sectionsTitle: '控制台栏目',
-  sections: { now: '概况', members: '会员', orders: '订单', audit: '审计', system: '系统', session: '会话' },
+  sections: { now: '概况', members: '会员', orders: '订单', audit: '审计', system: '系统', session: '本次登录' },
   toSite: '返回网站',
   pager: { first: '首页', next: '下一页' },
   actionForm: {

@@ -11,7 +11,7 @@ export const now: typeof english = {
   lastMinute: '最近一分钟',
   running: '进行中',
   holds: '{count} 笔预留未结',
-  firstToken: '首个词元耗时',
+  firstToken: '首个 token 耗时',
   overhead: '其中网关耗时',
   p95: '95% {time}',
   noneYet: '暂无数据',

@@ -43,7 +43,7 @@ if (browser !== undefined)
     t.equal((await phone.page.locator('pre code').innerText()).split('\n').length, 10)
     await phone.page.getByRole('link', { name: '我已保存' }).click()
     t.match(await phone.page.locator('main').innerText(), /一切正常/)
-    await phone.page.getByRole('link', { name: '会话' }).click()
+    await phone.page.getByRole('link', { name: '本次登录' }).click()
     t.match(await phone.page.locator('main').innerText(), /你已以管理员身份登录[^]*ann@example\.com[^]*所有者/)
     time.now += 10 * 60_000
     await phone.page.reload()

@@ -17,9 +17,9 @@ export async function fillConsole(gateway: TestGateway, owner: TestOperator): Pr
   const key = await membership.apiKeys.createUnaudited(member.id, hostileName.slice(0, 64), null)
   await gateway.chat(key?.token ?? '')
   gateway.demo.script(() => ({ status: 500 }))
-  await gateway.chat(key?.token ?? '')
+  const turn = await createTurn(gateway, key?.token ?? '')
   gateway.demo.script()
-  await gateway.waitUntilSettled()
+  await membership.turnHistory.collect(90, { clock, signal: new AbortController().signal })
   const actor = { kind: 'session', account: owner.account, role: 'owner', session: 'ops_1', verifiedAt: clock.now() } as const
   const author = { actor, client: null, reason: `he wrote: ${hostileName}` }
   const { memberAdmin } = membership
@@ -34,7 +34,19 @@ export async function fillConsole(gateway: TestGateway, owner: TestOperator): Pr
   } as const
   await memberAdmin.adjustCredits(member, correction, author)
   await store.providerIdentities.link('acme', 'subject', member.id, clock.now())
-  return { '/operator/members/:id': member.id, '/operator/orders/:id': await createSentOrder(gateway, member.id) }
+  return {
+    '/operator/members/:id': member.id,
+    '/operator/turns/:id': turn,
+    '/operator/orders/:id': await createSentOrder(gateway, member.id),
+  }
+}
+
+/** Returns the id of a turn of this key that has ended. */
+export async function createTurn(gateway: TestGateway, key: string): Promise<string> {
+  await (await gateway.chat(key)).text()
+  await gateway.waitUntilSettled()
+  const [turn] = await gateway.listTurns()
+  return String(turn?.id)
 }
 
 /** Needs `payments: { demo: true }`. Returns the id. */

@@ -8,13 +8,15 @@ import { createClock } from '../../../src/system/clock.ts'
 import { createOperator, openConsole } from '../../support/gateway/operators.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
-import { createSentOrder } from '../../support/website/console-data.ts'
+import { createSentOrder, createTurn } from '../../support/website/console-data.ts'
 import { sendForm } from '../../support/website/page-form.ts'
 
 /** Written here a second time, so that a change of a section's scope shows. */
 const scopeOfPage: Readonly<Record<string, string | null>> = {
   '/operator/members': 'members:read',
   '/operator/members/:id': 'members:read',
+  '/operator/turns': 'turns:read',
+  '/operator/turns/:id': 'turns:read',
   '/operator/orders': 'money:read',
   '/operator/orders/:id': 'money:read',
   '/operator/audit': 'audit:read',
@@ -64,8 +66,9 @@ t.test('each page answers exactly the operators that may see it, and runs exactl
   const { formIds } = gateway.services.membership
   const member = await createOperator(gateway, 'member@example.com', null)
   const order = await createSentOrder(gateway, member.account)
+  const turn = await createTurn(gateway, await gateway.createKey(member.account))
   const toAddress = ({ path }: OperatorPage): string =>
-    gateway.url + path.replace(':id', path.includes('/orders/') ? order : member.account)
+    gateway.url + path.replace(':id', path.includes('/orders/') ? order : path.includes('/turns/') ? turn : member.account)
   const differences: string[] = []
   const expect = (cell: string, found: unknown, wanted: unknown): void => {
     if (found !== wanted) differences.push(`${cell}: ${String(found)} instead of ${String(wanted)}`)

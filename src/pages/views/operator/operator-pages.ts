@@ -8,6 +8,8 @@ import { createOperatorOrderView } from './money/order.ts'
 import { createOperatorOrdersView } from './money/orders.ts'
 import { consoleSections } from './sections.ts'
 import { createSystemView, systemActions } from './system.ts'
+import { createTurnView } from './turns/turn.ts'
+import { createTurnsView } from './turns/turns.ts'
 import { consoleSessionActions, createConsoleSessionView } from './session.ts'
 
 export const operatorPages: readonly Page[] = [
@@ -19,6 +21,13 @@ export const operatorPages: readonly Page[] = [
     view: createMemberView,
     actions: memberActions,
     notices: (t) => t.console.member.notices,
+  },
+  { ...consoleSections.turns, audience: 'operators', view: createTurnsView },
+  {
+    path: `${consoleSections.turns.path}/:id`,
+    access: consoleSections.turns.access,
+    audience: 'operators',
+    view: createTurnView,
   },
   { ...consoleSections.orders, audience: 'operators', view: createOperatorOrdersView },
   {

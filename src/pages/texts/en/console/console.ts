@@ -2,11 +2,20 @@
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { now } from './now.ts'
+import { turn, turns } from './turns.ts'
 import { actors, member, members, statuses } from './member.ts'
 
 export const console = {
   sectionsTitle: 'Sections of the console',
-  sections: { now: 'Now', members: 'Members', orders: 'Orders', audit: 'Audit', system: 'System', session: 'Session' },
+  sections: {
+    now: 'Now',
+    members: 'Members',
+    turns: 'Turns',
+    orders: 'Orders',
+    audit: 'Audit',
+    system: 'System',
+    session: 'Session',
+  },
   toSite: 'To the website',
   pager: { first: 'First page', next: 'Next page' },
   actionForm: {
@@ -16,6 +25,8 @@ export const console = {
     proofHint: 'This needs a fresh code of your authenticator app, or a recovery code.',
   },
   now,
+  turns,
+  turn,
   orders,
   audit,
   system,

@@ -48,6 +48,7 @@ export const member = {
   } as Record<SubscriptionState, string>,
   sources: { given: 'given', code: 'by a code', order: 'bought' } as Record<SubscriptionSource, string>,
   turns: 'Turns and what they cost',
+  findTurns: 'Find turns',
   turn: 'Turn',
   product: 'Model',
   ending: 'Ended',

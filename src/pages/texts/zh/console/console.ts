@@ -3,11 +3,20 @@ import type { console as english } from '../../en/console/console.ts'
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { now } from './now.ts'
+import { turn, turns } from './turns.ts'
 import { actors, member, members, statuses } from './member.ts'
 
 export const console: typeof english = {
   sectionsTitle: '控制台栏目',
-  sections: { now: '概况', members: '会员', orders: '订单', audit: '审计', system: '系统', session: '本次登录' },
+  sections: {
+    now: '概况',
+    members: '会员',
+    turns: '请求',
+    orders: '订单',
+    audit: '审计',
+    system: '系统',
+    session: '本次登录',
+  },
   toSite: '返回网站',
   pager: { first: '首页', next: '下一页' },
   actionForm: {
@@ -17,6 +26,8 @@ export const console: typeof english = {
     proofHint: '此操作需要身份验证器的新验证码，或一个恢复码。',
   },
   now,
+  turns,
+  turn,
   orders,
   audit,
   system,

@@ -14,6 +14,7 @@ import type { OperatorContext } from '../../../page.ts'
 import { renderAuditRecord } from '../audit-record.ts'
 import { renderCursorPager } from '../cursor-pager.ts'
 import { consoleSections } from '../sections.ts'
+import { renderTurnLink } from '../turns/turn-table.ts'
 
 const shownTurns = 20
 const shownOrders = 20
@@ -32,7 +33,10 @@ export async function renderTurns(context: OperatorContext, account: Account): P
   if (shown.length === 0 && before === null) return html``
   const next = turns.length > shownTurns ? shown.at(-1)?.id : undefined
   return html`<section class="card">
-    <div class="card-head pad-head"><h2 id="title-turns">${texts.turns}</h2></div>
+    <div class="card-head pad-head">
+      <h2 id="title-turns">${texts.turns}</h2>
+      <a class="button quiet small" href="${consoleSections.turns.path}?member=${account.id}">${texts.findTurns}</a>
+    </div>
     ${renderDataTable({
       label: texts.turns,
       look: '',
@@ -44,7 +48,8 @@ export async function renderTurns(context: OperatorContext, account: Account): P
       ],
       rows: shown.map((turn) => ({
         cells: [
-          html`${renderTime(context, turn.startedAt)} <code class="sub breakable">${turn.requestId}</code>`,
+          html`${renderTurnLink(turn.id, renderTime(context, turn.startedAt))}
+            <code class="sub breakable">${turn.requestId}</code>`,
           html`<span class="breakable">${turn.model}</span>`,
           renderEnding(context, turn),
           html`${formatNumber(turn.credits, language)}`,

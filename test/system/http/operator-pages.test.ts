@@ -17,6 +17,7 @@ const scopeOfPage: Readonly<Record<string, string | null>> = {
   '/operator/members/:id': 'members:read',
   '/operator/turns': 'turns:read',
   '/operator/turns/:id': 'turns:read',
+  '/operator/failures': 'turns:read',
   '/operator/orders': 'money:read',
   '/operator/orders/:id': 'money:read',
   '/operator/audit': 'audit:read',

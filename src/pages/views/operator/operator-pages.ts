@@ -8,6 +8,7 @@ import { createOperatorOrderView } from './money/order.ts'
 import { createOperatorOrdersView } from './money/orders.ts'
 import { consoleSections } from './sections.ts'
 import { createSystemView, systemActions } from './system.ts'
+import { createFailuresView } from './turns/failures.ts'
 import { createTurnView } from './turns/turn.ts'
 import { createTurnsView } from './turns/turns.ts'
 import { consoleSessionActions, createConsoleSessionView } from './session.ts'
@@ -29,6 +30,7 @@ export const operatorPages: readonly Page[] = [
     audience: 'operators',
     view: createTurnView,
   },
+  { ...consoleSections.failures, audience: 'operators', view: createFailuresView },
   { ...consoleSections.orders, audience: 'operators', view: createOperatorOrdersView },
   {
     path: `${consoleSections.orders.path}/:id`,

@@ -11,6 +11,7 @@ export const consoleSections = {
   now: { path: consolePath, access: { scope: null } },
   members: { path: `${consolePath}/members`, access: { scope: 'members:read' } },
   turns: { path: `${consolePath}/turns`, access: { scope: 'turns:read' } },
+  failures: { path: `${consolePath}/failures`, access: { scope: 'turns:read' } },
   orders: { path: `${consolePath}/orders`, access: { scope: 'money:read' } },
   audit: { path: `${consolePath}/audit`, access: { scope: 'audit:read' } },
   system: { path: `${consolePath}/system`, access: { scope: 'audit:read' } },

@@ -2,7 +2,7 @@
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { now } from './now.ts'
-import { turn, turns } from './turns.ts'
+import { failures, turn, turns } from './turns.ts'
 import { actors, member, members, statuses } from './member.ts'
 
 export const console = {
@@ -11,6 +11,7 @@ export const console = {
     now: 'Now',
     members: 'Members',
     turns: 'Turns',
+    failures: 'Failures',
     orders: 'Orders',
     audit: 'Audit',
     system: 'System',
@@ -27,6 +28,7 @@ export const console = {
   now,
   turns,
   turn,
+  failures,
   orders,
   audit,
   system,

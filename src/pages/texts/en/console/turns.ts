@@ -1,4 +1,4 @@
-/** `/operator/turns` and one turn. */
+/** `/operator/turns`, one turn, and `/operator/failures`. */
 export const turns = {
   filters: 'Filters',
   fields: {
@@ -73,4 +73,14 @@ export const turn = {
   expired: 'The turn had no end, so its hold was released. Whether the caller received an answer is not known.',
   unknownCode: 'The text of this code is not known; it is of another version.',
   sameRequest: 'Other turns of the same request',
+}
+
+export const failures = {
+  none: 'No turn failed.',
+  turns: 'Turns',
+  members: 'Members',
+  seen: 'First and last',
+  example: 'Newest',
+  more: '{count} smaller groups are not shown; use the filters.',
+  tooLong: 'At most {days} days.',
 }

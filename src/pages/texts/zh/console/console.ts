@@ -3,7 +3,7 @@ import type { console as english } from '../../en/console/console.ts'
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { now } from './now.ts'
-import { turn, turns } from './turns.ts'
+import { failures, turn, turns } from './turns.ts'
 import { actors, member, members, statuses } from './member.ts'
 
 export const console: typeof english = {
@@ -12,6 +12,7 @@ export const console: typeof english = {
     now: '概况',
     members: '会员',
     turns: '请求',
+    failures: '失败',
     orders: '订单',
     audit: '审计',
     system: '系统',
@@ -28,6 +29,7 @@ export const console: typeof english = {
   now,
   turns,
   turn,
+  failures,
   orders,
   audit,
   system,

@@ -1,5 +1,5 @@
-/** 请求列表与单个请求页面的文字。 */
-import type { turn as englishTurn, turns as englishTurns } from '../../en/console/turns.ts'
+/** 请求列表、单个请求与失败页面的文字。 */
+import type { failures as englishFailures, turn as englishTurn, turns as englishTurns } from '../../en/console/turns.ts'
 
 export const turns: typeof englishTurns = {
   filters: '筛选',
@@ -75,4 +75,14 @@ export const turn: typeof englishTurn = {
   expired: '该请求没有结束记录，预留已释放；调用方是否收到回答未知。',
   unknownCode: '此代码来自其他版本，其文字未知。',
   sameRequest: '同一请求编号的其他请求',
+}
+
+export const failures: typeof englishFailures = {
+  none: '没有失败的请求。',
+  turns: '请求数',
+  members: '会员数',
+  seen: '首次与最近',
+  example: '最新一例',
+  more: '另有 {count} 个较小的分组未显示，请使用筛选。',
+  tooLong: '最多 {days} 天。',
 }

@@ -1,4 +1,4 @@
-/** `/operator/turns` and `/operator/turns/{id}`: found by filters, explained, and never with a prompt. */
+/** `/operator/turns`, `/operator/turns/{id}` and `/operator/failures`: found by filters, explained, counted, and never with a prompt. */
 import t from 'tap'
 import type { Test } from 'tap'
 import { createClock } from '../../../../../src/system/clock.ts'
@@ -116,6 +116,8 @@ t.test('what cannot be searched for has a word beside its field', async (t) => {
     t.equal(status, 400, cursor)
     t.match(body, 'Nothing was searched', cursor)
   }
+  for (const query of ['from=2026-01-01', 'from=2026-11-30', 'target=x', 'from=1+Mars'])
+    t.equal((await show(`failures?${query}`)).status, 400, query)
 })
 
 t.test('the story of a turn has each step, who paid, and the failure in both languages', async (t) => {
@@ -132,4 +134,16 @@ t.test('the story of a turn has each step, who paid, and the failure in both lan
   const page = (await console.get(`${gateway.url}/operator/members/${member.id}`)).body
   t.same(listTurnIds(page), [failed.id, charged.id])
   t.match(page, `href="/operator/turns?member=${member.id}"`)
+})
+
+t.test('failures are grouped, and each count opens exactly its turns', async (t) => {
+  const { failed, show, pass } = await open(t)
+  pass(60_000)
+  const { body } = await show('failures')
+  t.match(body, new RegExp(`/docs/errors#${failed.code}`))
+  const [turns = ''] = listLinks(body, '/operator/turns?')
+  pass(60_000)
+  t.same(listTurnIds((await show(turns.slice('/operator/'.length))).body), [failed.id])
+  t.same(listTurnIds(body), [failed.id], 'the example')
+  t.match((await show('failures?to=2026-11-29+14:06')).body, 'No turn failed.')
 })

@@ -14,7 +14,7 @@ export const turns = {
   memberHint: 'Address or account id.',
   keyHint: 'The id of a key; web, cli, app and jwt need a member too.',
   targetHint: 'upstream/model; none: no upstream was called.',
-  timeHint: '2026-11-29, or 2026-11-29 14:05. In {zone}; another zone may follow, such as Asia/Shanghai or Z.',
+  timeHint: '2026-11-29, or 2026-11-29 14:05. In {zone}; another zone may follow, such as +08:00 or Z.',
   anyFailure: 'every failure',
   failed: 'failed',
   took: 'Took',

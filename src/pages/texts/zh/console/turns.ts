@@ -16,7 +16,7 @@ export const turns: typeof englishTurns = {
   memberHint: '邮箱或账户编号。',
   keyHint: '密钥编号；web、cli、app 与 jwt 还需填写会员。',
   targetHint: '上游/模型；none 表示未调用上游。',
-  timeHint: '2026-11-29 或 2026-11-29 14:05，时区为 {zone}；后面可写其他时区，如 Asia/Shanghai 或 Z。',
+  timeHint: '2026-11-29 或 2026-11-29 14:05，时区为 {zone}；后面可写其他时区，如 +08:00 或 Z。',
   anyFailure: '全部失败',
   failed: '失败',
   took: '耗时',

@@ -99,7 +99,7 @@ t.test('what cannot be searched for has a word beside its field', async (t) => {
     "ending=' or 1=1 --": 'This is no code',
     "key=';drop table turn": 'This is no id of a key.',
     'key=web': 'There is no API key with this id.',
-    'member=nobody@example.com': 'No member has this address or id.',
+    'member=unknown@example.com': 'No member has this address or id.',
     'target=upstream': 'Write upstream/model, or none.',
     [`product=${'x'.repeat(129)}`]: 'At most 128 characters.',
     'request=a%00b': 'characters that cannot be shown',

@@ -4,7 +4,7 @@ import type { ResponseCreateParams, ResponseFunctionToolCall, ResponseInputItem 
 import t from 'tap'
 import type { Test } from 'tap'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
-import { responsesKey, startResponsesServer } from '../../support/servers/responses-server.ts'
+import { responsesKey, startResponsesServer } from '../../support/upstream/responses-server.ts'
 import { openClientPackages } from './client-packages.ts'
 import { finalText, parameters, runAiLoop, startLoop, words } from './tool-loop.ts'
 import type { Ai, Loop } from './tool-loop.ts'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
-import { sendJson, startScriptedServer } from '../../support/servers/scripted-server.ts'
+import { sendJson, startScriptedServer } from '../../support/upstream/scripted-server.ts'
 import { gemini } from './answers/gemini.ts'
 import { minimax } from './answers/minimax.ts'
 import { mistral } from './answers/mistral.ts'

@@ -1,5 +1,5 @@
 /** Answers in the forms of other vendors, as a stream and whole, and what a client must make of them. Sources: `src/codecs/vendors/README.md`. */
-import { sendJson, startScriptedServer } from '../../../support/servers/scripted-server.ts'
+import { sendJson, startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 import type { TestScope } from '../../../support/test-scope.ts'
 
 /** What each client made of an answer, in one form. */

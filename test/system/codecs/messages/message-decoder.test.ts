@@ -4,8 +4,8 @@ import { MessageDecoder } from '../../../../src/codecs/messages/message-decoder.
 import type { DecodedEvent } from '../../../../src/codecs/answer-decoder.ts'
 import { AnswerCollector } from '../../../../src/conversation/collect-answer.ts'
 import type { AnswerEvent } from '../../../../src/conversation/answer-event.ts'
-import { toEvents } from '../../../support/servers/anthropic-server.ts'
-import type { AnthropicAnswer } from '../../../support/servers/anthropic-server.ts'
+import { toEvents } from '../../../support/upstream/anthropic-server.ts'
+import type { AnthropicAnswer } from '../../../support/upstream/anthropic-server.ts'
 
 const request = { model: 'claude-one', max_tokens: 1, messages: [] }
 

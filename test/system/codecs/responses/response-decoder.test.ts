@@ -5,8 +5,8 @@ import { readResponseUsage } from '../../../../src/codecs/responses/response-usa
 import type { DecodedEvent } from '../../../../src/codecs/answer-decoder.ts'
 import { AnswerCollector } from '../../../../src/conversation/collect-answer.ts'
 import type { AnswerEvent } from '../../../../src/conversation/answer-event.ts'
-import { toEvents } from '../../../support/servers/responses-server.ts'
-import type { ResponsesAnswer } from '../../../support/servers/responses-server.ts'
+import { toEvents } from '../../../support/upstream/responses-server.ts'
+import type { ResponsesAnswer } from '../../../support/upstream/responses-server.ts'
 
 const request = { model: 'gpt-one', input: 'x' }
 

@@ -9,7 +9,7 @@ import { createMovableClock } from '../../../support/gateway/movable-clock.ts'
 import { hugeAnswerConfig } from '../../../support/gateway/huge-answer.ts'
 import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
-import { startScriptedServer } from '../../../support/servers/scripted-server.ts'
+import { startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 interface FormatCase {
   readonly path: string

@@ -14,7 +14,7 @@ import t from 'tap'
 import { setUpAnthropicGateway, setUpGeminiGateway, setUpResponsesGateway } from '../../../support/gateway/scripted-gateway.ts'
 import { claudeCodeBetas, claudeCodeRequest, codexRequest, geminiRequest } from '../../../support/formats/agent-requests.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { sendJson, startScriptedServer } from '../../../support/servers/scripted-server.ts'
+import { sendJson, startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

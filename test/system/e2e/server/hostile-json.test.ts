@@ -19,7 +19,7 @@ import { WebsiteClient } from '../../../support/gateway/website-client.ts'
 import { createHostileTexts } from '../../../support/hostile-json.ts'
 import { startServerProcess, writeTestConfig } from '../../../support/processes/server-process.ts'
 import { readFormFields, sendForm } from '../../../support/website/page-form.ts'
-import { toEvents } from '../../../support/servers/responses-server.ts'
+import { toEvents } from '../../../support/upstream/responses-server.ts'
 
 const texts = createHostileTexts()
 const endpoints: readonly Endpoint[] = Object.values(endpointsByArea).flatMap((area) => area.map(({ endpoint }) => endpoint))

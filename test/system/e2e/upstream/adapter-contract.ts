@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { expectErrorEnvelope } from '../../../support/gateway/error-envelope.ts'
 import type { ScriptedGateway } from '../../../support/gateway/scripted-gateway.ts'
 import type { Overrides } from '../../../support/gateway/test-gateway.ts'
-import type { ScriptedServer } from '../../../support/servers/scripted-server.ts'
+import type { ScriptedServer } from '../../../support/upstream/scripted-server.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
 export const messages = [{ role: 'user', content: 'Hello!' }]

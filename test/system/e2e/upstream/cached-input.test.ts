@@ -3,7 +3,7 @@ import t from 'tap'
 import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'
-import { anthropicKey, startAnthropicServer } from '../../../support/servers/anthropic-server.ts'
+import { anthropicKey, startAnthropicServer } from '../../../support/upstream/anthropic-server.ts'
 
 /** Dollars per million tokens are credits per token. */
 const flagship = { input: 1_000, cachedInput: 100, output: 3_000, discountPercent: 50 }

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Script } from '../../../support/upstream/script.ts'
 import { maxImmediateMs, startGateway } from '../../../support/gateway/test-gateway.ts'
-import { startScriptedServer } from '../../../support/servers/scripted-server.ts'
+import { startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 /** How a client reads an answer: complete, reported as failed, or neither (which must never happen). */
 async function readVerdict(response: Response, stream: boolean): Promise<'whole' | 'failed' | 'truncated'> {

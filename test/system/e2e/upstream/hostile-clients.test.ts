@@ -6,7 +6,7 @@ import t from 'tap'
 import { partialStreams, toEvent } from '../../../support/formats/partial-streams.ts'
 import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 import type { Overrides } from '../../../support/gateway/test-gateway.ts'
-import { startScriptedServer } from '../../../support/servers/scripted-server.ts'
+import { startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 const marker = 'Marker5c1e'
 

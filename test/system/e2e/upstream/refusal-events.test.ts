@@ -3,7 +3,7 @@ import t from 'tap'
 import { partialStreams, toEvent } from '../../../support/formats/partial-streams.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import type { Overrides } from '../../../support/gateway/test-gateway.ts'
-import { startScriptedServer } from '../../../support/servers/scripted-server.ts'
+import { startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 for (const [name, { settings, output, refusals, failures }] of Object.entries(partialStreams))
   for (const isStreamed of [true, false])

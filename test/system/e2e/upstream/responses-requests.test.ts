@@ -2,7 +2,7 @@
 import t from 'tap'
 import { expectErrorEnvelope } from '../../../support/gateway/error-envelope.ts'
 import { setUpResponsesGateway as setUp } from '../../../support/gateway/scripted-gateway.ts'
-import type { Item, ResponsesAnswer } from '../../../support/servers/responses-server.ts'
+import type { Item, ResponsesAnswer } from '../../../support/upstream/responses-server.ts'
 import { startScriptedModel } from '../../clients/scripted-model.ts'
 
 const messages = [{ role: 'user', content: 'Hello!' }]

@@ -1,7 +1,6 @@
 /** A gateway in front of a server of chat completions that rejects requests in the words of its vendor. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { sendJson, startScriptedServer } from '../upstream/scripted-server.ts'
 import { startGateway } from './test-gateway.ts'
 import type { Overrides } from './test-gateway.ts'
 
@@ -11,7 +10,7 @@ export type Body = Readonly<Record<string, unknown>>
 export type Answer = readonly [status: number, error: unknown] | readonly object[]
 
 export interface ScriptedVendor {
-  readonly sent: string[]
+  readonly sent: readonly string[]
   post(path: string, body: Body): Promise<Response>
   /** The blocks or items of a whole answer. */
   read(path: string, body: Body): Promise<readonly Body[]>
@@ -26,36 +25,22 @@ export async function startVendor(
   answer: (text: string, before: number) => Answer,
   main: object = {},
 ): Promise<ScriptedVendor> {
-  const sent: string[] = []
-  const server = createServer((req, res) => {
-    let text = ''
-    req.on('data', (piece: Buffer) => (text += piece.toString()))
-    req.on('end', () => {
-      const given = answer(text, sent.length)
-      sent.push(text)
-      if (isRejection(given)) {
-        res.writeHead(given[0], { 'content-type': 'application/json' })
-        return res.end(JSON.stringify(given[1]))
-      }
-      const head = { id: 'chatcmpl-x', object: 'chat.completion.chunk', created: 1_764_000_000, model: 'up' }
-      const hasCalls = given.some((delta) => 'tool_calls' in delta)
-      const choices = given.map((delta) => ({ index: 0, delta, finish_reason: null as string | null }))
-      choices.push({ index: 0, delta: {}, finish_reason: hasCalls ? 'tool_calls' : 'stop' })
-      res.writeHead(200, { 'content-type': 'text/event-stream' })
-      for (const choice of choices) res.write(`data: ${JSON.stringify({ ...head, choices: [choice] })}\n\n`)
-      const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
-      return res.end(`data: ${JSON.stringify({ ...head, choices: [], usage })}\n\ndata: [DONE]\n\n`)
-    })
+  const { url, requests: sent } = await startScriptedServer<string>(t, (_, response, text, { requests }) => {
+    const given = answer(text, requests.length)
+    requests.push(text)
+    if (isRejection(given)) return sendJson(response, given[0], given[1])
+    const head = { id: 'chatcmpl-x', object: 'chat.completion.chunk', created: 1_764_000_000, model: 'up' }
+    const hasCalls = given.some((delta) => 'tool_calls' in delta)
+    const choices = given.map((delta) => ({ index: 0, delta, finish_reason: null as string | null }))
+    choices.push({ index: 0, delta: {}, finish_reason: hasCalls ? 'tool_calls' : 'stop' })
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const choice of choices) response.write(`data: ${JSON.stringify({ ...head, choices: [choice] })}\n\n`)
+    const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+    response.end(`data: ${JSON.stringify({ ...head, choices: [], usage })}\n\ndata: [DONE]\n\n`)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
   const targets = [{ upstream: 'main', model: 'up' }]
   const overrides: Overrides = {
-    upstreams: { main: { baseUrl: `http://127.0.0.1:${port}/v1`, ...main } },
+    upstreams: { main: { baseUrl: url, ...main } },
     products: {
       'svc-2.1': { targets, capabilities: ['chat', 'tools', 'vision'] },
       'svc-2.1-pro': { targets, capabilities: ['chat', 'tools', 'vision'] },

@@ -59,7 +59,7 @@ export async function startScriptedServer<ReceivedRequest>(
 export function sendJson(
   response: ServerResponse,
   status: number,
-  body: object,
+  body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))

@@ -1,11 +1,10 @@
 /** A model server whose answers the test writes: chat completions, streamed and whole, and the ways in which they fail. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 import type { TestScope } from '../../support/test-scope.ts'
+import type { ScriptedServer } from '../../support/upstream/scripted-server.ts'
+import { sendJson, startScriptedServer } from '../../support/upstream/scripted-server.ts'
 
 export interface ScriptedCall {
   readonly id: string
@@ -48,11 +47,7 @@ export interface ReceivedRequest {
   readonly [field: string]: unknown
 }
 
-export interface ScriptedModel {
-  /** Ends in `/v1`. */
-  readonly url: string
-  readonly requests: readonly ReceivedRequest[]
-}
+export type ScriptedModel = ScriptedServer<ReceivedRequest>
 
 export const fine = (): ScriptedAnswer => ({ text: 'All done.' })
 
@@ -77,31 +72,17 @@ export async function startScriptedModel(
   t: TestScope,
   answer: (request: ReceivedRequest, before: number) => ScriptedAnswer,
 ): Promise<ScriptedModel> {
-  const requests: ReceivedRequest[] = []
-  const server = createServer((request, response) => {
-    void respond(request, response).catch(() => response.destroy())
-  })
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  return startScriptedServer<ReceivedRequest>(t, async (request, response, text, { requests }) => {
     if (request.method !== 'POST') return void response.writeHead(404).end()
-    const pieces: Buffer[] = []
-    for await (const piece of request) pieces.push(piece as Buffer)
-    const body = JSON.parse(Buffer.concat(pieces).toString()) as ReceivedRequest
+    const body = JSON.parse(text) as ReceivedRequest
     const scripted = answer(body, requests.length)
     requests.push(body)
-    if (scripted.status !== undefined)
-      return void response
-        .writeHead(scripted.status, { 'content-type': 'application/json', ...scripted.headers })
-        .end(JSON.stringify({ error: { message: 'scripted', type: 'server_error', ...scripted.error } }))
+    const { status, error, headers } = scripted
+    if (status !== undefined)
+      return sendJson(response, status, { error: { message: 'scripted', type: 'server_error', ...error } }, headers)
     if (body.stream === true) await stream(response, scripted)
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(toCompletion(scripted)))
-  }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
+    else sendJson(response, 200, toCompletion(scripted))
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, requests }
 }
 
 const head = { id: 'chatcmpl-1', created: 1_700_000_000, model: 'scripted' }

@@ -1,8 +1,4 @@
 /** The client's `traceparent`: what is valid, and that it reaches the upstream and the log line. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { readTraceId, readTraceparent } from '../../../src/exchange/trace-context.ts'
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
@@ -31,24 +27,12 @@ t.test('only a valid header is accepted', async (t) => {
 })
 
 t.test('the upstream receives a valid header, and the log line has the trace id', async (t) => {
-  const received: IncomingHttpHeaders[] = []
-  const upstream = createServer((request, response) => {
-    if (request.method === 'POST') received.push(request.headers)
-    request.resume().on('end', () => {
-      const answer = { choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }] }
-      response.setHeader('content-type', 'application/json')
-      response.end(JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'm', ...answer }))
-    })
-  })
-  await once(upstream.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(() => upstream.close())
-  const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`
-  const gateway = await startGateway(t, { upstreams: { main: { baseUrl } } })
+  const gateway = await startGateway(t)
   const { token } = await gateway.createMember()
   for (const traceparent of [valid, invalid[1] ?? ''])
     t.equal((await gateway.chat(token, {}, { headers: { traceparent } })).status, 200)
   t.same(
-    received.map(({ traceparent }) => traceparent),
+    gateway.demo.calls.map(({ headers }) => headers['traceparent']),
     [valid, undefined],
   )
   const findLines = () => gateway.log.filter((line) => line.includes('"kind":"turn"'))

@@ -1,11 +1,8 @@
 /** An upstream of any API that answers without end, or with more than a member could use, ends the turn; only what was forwarded is charged. */
-import { createServer } from 'node:http'
-import type { Server } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import { startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 type Answer = () => { readonly type: string; readonly status?: number; readonly text: string }
 
@@ -60,21 +57,11 @@ const kinds = {
 
 async function startUpstream(t: Test): Promise<{ readonly url: string; answer: Answer }> {
   const upstream = { url: '', answer: toJson({}) }
-  const server: Server = createServer((request, response) => {
-    request.resume()
-    request.on('end', () => {
-      const { type, status = 200, text } = upstream.answer()
-      response.writeHead(status, { 'content-type': type })
-      response.end(text)
-    })
+  const { url } = await startScriptedServer(t, (_, response) => {
+    const { type, status = 200, text } = upstream.answer()
+    response.writeHead(status, { 'content-type': type }).end(text)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  upstream.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  upstream.url = url
   return upstream
 }
 

@@ -1,10 +1,9 @@
 /** Fields that the gateway adds are never the member's fault: a target that refuses one is called again without it, and this is remembered. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { expectErrorEnvelope } from '../../../support/gateway/error-envelope.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import type { Overrides, TestGateway } from '../../../support/gateway/test-gateway.ts'
+import { sendJson, startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 type Body = Record<string, unknown>
 
@@ -15,42 +14,27 @@ async function startRejectingUpstream(
   t: Parameters<typeof startGateway>[0],
   refuse: (sent: Body) => readonly [status: number, body: unknown] | null,
   { list = [], main = {}, model = 'm' }: { list?: unknown[]; main?: object; model?: string | null } = {},
-): Promise<{ g: TestGateway; token: string; sent: Body[] }> {
-  const sent: Body[] = []
-  const server = createServer((req, res) => {
-    let text = ''
-    req.on('data', (piece: Buffer) => (text += piece.toString()))
-    req.on('end', () => {
-      const answer = (status: number, body: unknown): void => {
-        res.writeHead(status, { 'content-type': 'application/json' })
-        res.end(JSON.stringify(body))
-      }
-      if (req.method === 'GET') return answer(200, { object: 'list', data: list })
-      const body = JSON.parse(text) as Body
-      sent.push(body)
-      const refusal = refuse(body)
-      if (refusal !== null) return answer(...refusal)
-      const usage = { prompt_tokens: 18, completion_tokens: 2, total_tokens: 20 }
-      const head = { id: 'x', created: 1, model: 'm' }
-      if (body['stream'] !== true) {
-        const choices = [{ index: 0, message: { role: 'assistant', ...content }, finish_reason: 'stop' }]
-        return answer(200, { ...head, object: 'chat.completion', choices, usage })
-      }
-      res.writeHead(200, { 'content-type': 'text/event-stream' })
-      const chunk = (fields: object): string =>
-        `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...fields })}\n\n`
-      const delta = { role: 'assistant', ...content }
-      res.write(chunk({ choices: [{ index: 0, delta, finish_reason: null }] }))
-      res.write(chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }))
-      res.end(`${chunk({ choices: [], usage })}data: [DONE]\n\n`)
-    })
+): Promise<{ g: TestGateway; token: string; sent: readonly Body[] }> {
+  const { url, requests: sent } = await startScriptedServer<Body>(t, (request, response, text, { requests }) => {
+    if (request.method === 'GET') return sendJson(response, 200, { object: 'list', data: list })
+    const body = JSON.parse(text) as Body
+    requests.push(body)
+    const refusal = refuse(body)
+    if (refusal !== null) return sendJson(response, ...refusal)
+    const usage = { prompt_tokens: 18, completion_tokens: 2, total_tokens: 20 }
+    const head = { id: 'x', created: 1, model: 'm' }
+    if (body['stream'] !== true) {
+      const choices = [{ index: 0, message: { role: 'assistant', ...content }, finish_reason: 'stop' }]
+      return sendJson(response, 200, { ...head, object: 'chat.completion', choices, usage })
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const chunk = (fields: object): string =>
+      `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...fields })}\n\n`
+    const delta = { role: 'assistant', ...content }
+    response.write(chunk({ choices: [{ index: 0, delta, finish_reason: null }] }))
+    response.write(chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }))
+    response.end(`${chunk({ choices: [], usage })}data: [DONE]\n\n`)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   const overrides: Overrides = {
     upstreams: { main: { baseUrl: url, ...main } },
     products: { 'svc-2.1': { targets: [{ upstream: 'main', model }] } },

@@ -1,34 +1,22 @@
 /** Reading the model list of an upstream that is not ready yet. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 import { SimulatedClock } from '../../../support/simulated-clock.ts'
+import { sendJson, startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 t.test('asks again for the models of an upstream that answered 5xx, and reports it in readyz meanwhile', async (t) => {
   let queries = 0
   let isLoaded = false
-  const server = createServer((request, response) => {
-    request.resume()
-    response.setHeader('content-type', 'application/json')
-    if (request.url === '/v1/models') {
-      queries++
-      response.writeHead(isLoaded ? 200 : 503).end(JSON.stringify(isLoaded ? { data: [{ id: 'loaded' }] } : {}))
-    } else response.writeHead(404).end('{}')
+  const { url: baseUrl } = await startScriptedServer(t, (request, response) => {
+    if (request.url !== '/v1/models') return sendJson(response, 404, {})
+    queries++
+    sendJson(response, isLoaded ? 200 : 503, isLoaded ? { data: [{ id: 'loaded' }] } : {})
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
   const clock = new SimulatedClock({ isLive: true })
   const g = await startGateway(
     t,
     {
-      upstreams: { main: { baseUrl: `http://127.0.0.1:${port}/v1` } },
+      upstreams: { main: { baseUrl } },
       products: { 'svc-2.1': { targets: [{ upstream: 'main', model: null }] } },
     },
     { clock },

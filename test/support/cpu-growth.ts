@@ -27,7 +27,8 @@ export function measureGrowth(prepare: (size: number) => () => unknown, limit: n
   }
   // The first rounds are also those in which the code is compiled.
   let size = minSize
-  while (measure(size) < minMicros && size < maxSize) size *= 2
+  for (let micros = measure(size); micros < minMicros && size < maxSize; micros = measure(size))
+    size = Math.min(maxSize, size * 2 ** Math.ceil(Math.log2(minMicros / Math.max(micros, 1))))
   let least = Infinity
   for (const [from, doublings] of [
     [size, 1],

@@ -345,7 +345,13 @@ const upstreamFormats = { anthropic: anthropicFormat, responses: responsesUpstre
 function checkRequests(t: Test, requests: Requests, toChat: ((body: JsonObject) => JsonObject) | null): void {
   for (const [name, create] of Object.entries(requests)) {
     const translate = (body: JsonObject): JsonObject => (toChat === null ? body : toChat(body))
-    const createChat = (n: number): JsonObject => translate({ model: 'svc-2.1', max_tokens: 1, ...create(n) })
+    // Translated once for all upstreams.
+    const chats = new Map<number, JsonObject>()
+    const createChat = (n: number): JsonObject => {
+      const chat = chats.get(n) ?? translate({ model: 'svc-2.1', max_tokens: 1, ...create(n) })
+      chats.set(n, chat)
+      return chat
+    }
     if (toChat !== null)
       checkGrowth(t, `${name}, to a chat`, (n) => {
         const body = { model: 'svc-2.1', max_tokens: 1, ...create(n) }

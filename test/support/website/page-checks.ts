@@ -1,10 +1,24 @@
 /** What a loaded page must keep: its place while it loads, its weight, and every line whole from 320 to 1920 pixels. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { CDPSession } from 'playwright-core'
 import { waitUntil } from '../wait-until.ts'
 import type { BrowserSession } from './chromium.ts'
 
-/** From the narrowest phone to a large screen. */
-const allWidths = Array.from({ length: 41 }, (_, index) => 320 + index * 40)
+const root = join(import.meta.dirname, '../../..')
+const pixelsPerRem = 16
+
+/** From the narrowest phone to a large screen: usual ones, and the narrowest of each layout of the stylesheets, which is its fullest. */
+const allWidths = [...new Set([320, 360, 390, 430, 640, 768, 900, 1280, 1600, 1920, ...listLayoutWidths()])].toSorted(
+  (a, b) => a - b,
+)
+
+function listLayoutWidths(): number[] {
+  const styles = globSync('src/pages/**/*.css', { cwd: root }).map((file) => readFileSync(join(root, file), 'utf8'))
+  return [...styles.join('').matchAll(/\((max|min)-width: (\d+)rem\)/g)].map(
+    ([, bound, rem]) => Number(rem) * pixelsPerRem + (bound === 'max' ? 1 : 0),
+  )
+}
 
 /**
  * Parts that stand in two lines instead of one, parts and tables that are cut, and a page that scrolls sideways; an expression, because

@@ -17,7 +17,7 @@ export function replaceAt(value: unknown, path: Path, replacement: unknown): unk
   const [name, ...rest] = path
   if (name === undefined) return replacement
   if (typeof value !== 'object' || value === null) return value
-  const copy = structuredClone(value) as Record<string, unknown>
+  const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string, unknown>
   copy[name] = replaceAt(copy[name], rest, replacement)
   return copy
 }

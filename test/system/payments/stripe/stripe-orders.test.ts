@@ -13,8 +13,8 @@ import { createRequest, testClient } from '../../../support/payments/order-world
 import { SimulatedClock } from '../../../support/simulated-clock.ts'
 import { dayMs, hourMs, startMs } from './stripe-test-provider.ts'
 
-const accountCount = 20
-const ordersPerAccount = 5
+const accountCount = 12
+const ordersPerAccount = 4
 const stepMs = hourMs / 2
 const lostShare = 0.3
 const doubledShare = 0.2

@@ -151,7 +151,7 @@ class Recorder implements History {
     const gateway = this.#gateway as SimulatedGateway
     const { client, outcome } = turn
     const entry = gateway.readTurn(turn)
-    const isJournaled = gateway.journal.some(({ hold }) => hold === turn.x.hold?.id)
+    const isJournaled = gateway.memory.journal.some(({ hold }) => hold === turn.x.hold?.id)
     if (client.body.includes('"quotaRefunded":true') && entry?.state !== 'refunded' && !isJournaled)
       this.#fail(`${turn.id} was answered with a refund, and is ${entry?.state ?? 'unknown'}`)
     if (client.hasWholeStream && entry?.state !== 'settled' && !isJournaled)
@@ -179,7 +179,7 @@ class Recorder implements History {
   }
 
   #disturbLedger(): void {
-    const { writer } = this.#gateway as SimulatedGateway
+    const { writer } = (this.#gateway as SimulatedGateway).memory
     const ms = this.#random.choose([50, 700, 3_000, 20_000])
     this.#disturbedMs += ms
     this.#ledgerDisturbedUntil = Math.max(this.#ledgerDisturbedUntil, (this.#gateway as SimulatedGateway).clock.activeMs() + ms)
@@ -202,7 +202,7 @@ class Recorder implements History {
   #checkEnd(gateway: SimulatedGateway): void {
     for (const { id, outcome } of gateway.turns) if (outcome === undefined) this.#fail(`${id} has not ended`)
     if (gateway.countOpenHolds() > 0) this.#fail(`${gateway.countOpenHolds()} holds are open`)
-    if (gateway.journal.length > 0) this.#fail(`${gateway.journal.length} settlements are in the journal only`)
+    if (gateway.memory.journal.length > 0) this.#fail(`${gateway.memory.journal.length} settlements are in the journal only`)
     if (gateway.forwarder.running > 0) this.#fail(`${gateway.forwarder.running} calls are running`)
     for (const { name, limiter } of gateway.services.upstreams.all)
       if (limiter.running + limiter.pending > 0) this.#fail(`${limiter.running} slots of ${name} are taken`)

@@ -88,7 +88,7 @@ class Run {
       if (this.#isDisturbed && this.#random.isOne(0.08)) throw new PaymentProviderError('unavailable', 'no answer')
     }
     for (let index = 0; index < orders; index++) this.#at(begin + this.#random.below(orderingMs), (node) => this.#order(node))
-    for (let at = begin; at < begin + endMs; at += 2 * hourMs) this.#at(at, (node) => this.#sweep(node))
+    for (let at = begin; at < begin + endMs; at += 8 * hourMs) this.#at(at, (node) => this.#sweep(node))
     for (;;) {
       // The earliest; an event adds others.
       this.#events.sort((one, other) => one.at - other.at)

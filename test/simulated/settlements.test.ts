@@ -7,28 +7,28 @@ t.test('a settlement that the ledger refuses goes to the journal, and is written
   const { gateway, token } = await openTurns(t, answer(2, { betweenMs: 100 }))
   const turn = gateway.send(token)
   await gateway.clock.run(50)
-  gateway.writer.isRefusing = true
+  gateway.memory.writer.isRefusing = true
   await gateway.clock.run(1_000)
   t.match(describeTurn(gateway, turn), /^completed after \d+ ms: whole, held$/, 'durable in the journal')
-  t.equal(gateway.journal.length, 1)
-  gateway.writer.isRefusing = false
+  t.equal(gateway.memory.journal.length, 1)
+  gateway.memory.writer.isRefusing = false
   await gateway.clock.run(10_000)
   t.equal(gateway.readTurn(turn)?.state, 'settled')
-  t.equal(gateway.journal.length, 0)
+  t.equal(gateway.memory.journal.length, 0)
 })
 
 t.test('a ledger that does not answer delays the end of a turn by a second, not by a pause of the machine', async (t) => {
   const { gateway, token } = await openTurns(t, answer(2, { betweenMs: 100 }))
   const turn = gateway.send(token)
   await gateway.clock.run(50)
-  gateway.writer.hold()
+  gateway.memory.writer.hold()
   await gateway.clock.run(500)
   gateway.clock.skip(60_000)
   await gateway.clock.run(200)
   t.equal(describeTurn(gateway, turn), 'running')
   await gateway.clock.run(1_000)
   t.match(describeTurn(gateway, turn), /^completed after 61\d{3} ms: whole, settled$/)
-  gateway.writer.resume()
+  gateway.memory.writer.resume()
   await gateway.clock.run(1_000)
 })
 

@@ -2,15 +2,13 @@
  * A gateway in one thread without sockets: requests, responses and upstreams are values, the ledger is the real one on a database in memory,
  * and one clock moves everything. What is below, such as threads, files and sockets, has tests of its own.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import base from '../../gateway.config.ts'
 import { createLocalLimits } from '../../src/access/limits/memory.ts'
 import { checkConfig } from '../../src/config/config.ts'
 import type { Turn } from '../../src/domain/billing/ledger.ts'
-import type { Store } from '../../src/domain/store.ts'
 import { deriveNames } from '../../src/exchange/brand-names.ts'
 import type { Exchange, Inbound, Outcome, Slots } from '../../src/exchange/exchange.ts'
 import { PluginChain } from '../../src/exchange/plugin-chain.ts'
@@ -20,24 +18,15 @@ import { Telemetry } from '../../src/observability/telemetry.ts'
 import { BackgroundJobs } from '../../src/server/background-jobs.ts'
 import { createServices } from '../../src/server/create-services.ts'
 import type { CreatedServices } from '../../src/server/create-services.ts'
-import { createReadQuery } from '../../src/store/sqlite/connection/statement-cache.ts'
-import { createDatabase } from '../../src/store/sqlite/dialect.ts'
-import { verifyDatabaseFile } from '../../src/store/sqlite/maintenance/ledger-snapshot.ts'
-import { PendingSettlements } from '../../src/store/sqlite/settlement-retry.ts'
-import { createSqliteLedger } from '../../src/store/sqlite/sqlite-ledger.ts'
-import type { EndingOrder } from '../../src/store/ledger/orders.ts'
-import { CommitDelay } from '../../src/store/sqlite/writer/commit-delay.ts'
-import { Writer } from '../../src/store/sqlite/writer/writer.ts'
-import { createRepositories } from '../../src/store/repositories/repositories.ts'
 import { DataFolder } from '../../src/system/data-folder.ts'
 import { createIds } from '../../src/system/ids.ts'
 import { Forwarder } from '../../src/upstream/forward.ts'
-import { getTemplateDatabase } from '../runner/template-database.ts'
 import { mergeConfig } from '../support/gateway/test-gateway.ts'
 import type { Overrides } from '../support/gateway/test-gateway.ts'
 import { noon } from '../support/gateway/test-exchange.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { InThreadWriter } from './in-thread-writer.ts'
+import { openMemoryStore } from './memory-store.ts'
+import type { MemoryStore } from './memory-store.ts'
 import { SimulatedClient } from './simulated-client.ts'
 import type { Pace } from './simulated-client.ts'
 import { SimulatedUpstream } from './simulated-upstream.ts'
@@ -94,69 +83,36 @@ interface TurnOptions {
 export class SimulatedGateway {
   readonly clock: SimulatedClock
   readonly upstream: SimulatedUpstream
-  readonly writer: InThreadWriter
   readonly services: CreatedServices
   readonly forwarder: Forwarder
-  /** Settlements that the journal has. It refuses them while `isJournalFull`. */
-  readonly journal: EndingOrder[] = []
-  isJournalFull = false
+  readonly memory: MemoryStore
   readonly turns: SentTurn[] = []
   readonly #chain: PluginChain
-  readonly #db: Sqlite.Database
   readonly #folder: string
   readonly #close: () => Promise<void>
   #jobs: BackgroundJobs | undefined
   #turnCount = 0
 
   private constructor(
-    parts: Pick<SimulatedGateway, 'clock' | 'services' | 'forwarder' | 'upstream' | 'writer' | 'journal'>,
-    own: OwnParts,
+    parts: Pick<SimulatedGateway, 'clock' | 'services' | 'forwarder' | 'upstream' | 'memory'>,
+    own: { readonly chain: PluginChain; readonly folder: string; readonly close: () => Promise<void> },
   ) {
     this.clock = parts.clock
     this.upstream = parts.upstream
-    this.writer = parts.writer
     this.services = parts.services
     this.forwarder = parts.forwarder
-    this.journal = parts.journal
+    this.memory = parts.memory
     this.#chain = own.chain
-    this.#db = own.db
     this.#folder = own.folder
     this.#close = own.close
-    own.isJournalFull = () => this.isJournalFull
   }
 
   static async open({ config: overrides = {}, onCall, random = () => 0 }: SimulatedOptions): Promise<SimulatedGateway> {
     const folder = mkdtempSync(join(tmpdir(), 'svc-simulated-'))
     const config = checkConfig(mergeConfig(mergeConfig({ ...base, store: { dataDir: folder } }, simulatedConfig), overrides))
     const clock = new SimulatedClock({ now: noon, monotonicMs: 0 })
-    const image = readFileSync(await getTemplateDatabase())
-    // A database in memory has no log of its own to write ahead.
-    image.fill(1, 18, 20)
-    const db = new Sqlite(image)
-    db.pragma('foreign_keys = on')
-    const writer = new InThreadWriter(db, join(folder, 'memory.db'))
-    const connection = new Writer(writer.connect, undefined, undefined, false, new CommitDelay(clock.monotonicMs))
-    await connection.register('simulated', process.pid, clock.now())
-    const database = createDatabase(createReadQuery(db), connection)
-    const health = { unhealthyReason: null, recordFault: () => undefined }
-    const own: Partial<OwnParts> = {}
-    const journal: EndingOrder[] = []
-    const settlements = new PendingSettlements(
-      connection,
-      {
-        append: async (order) => {
-          if (own.isJournalFull?.() === true) throw new Error('no space')
-          journal.push(order)
-          return true
-        },
-        clear: () => void journal.splice(0),
-        close: async () => undefined,
-      },
-      { info() {}, error() {}, fatal() {} },
-      { clock },
-    )
-    const ledger = createSqliteLedger(connection, database, 'memory', health, settlements)
-    const store = { cluster: null, ...createRepositories(database), ledger } as unknown as Store
+    const memory = await openMemoryStore(folder, clock)
+    const { store } = memory
     const log = createLog('silent', { write: () => undefined })
     const telemetry = new Telemetry(log)
     const services = createServices({
@@ -184,19 +140,19 @@ export class SimulatedGateway {
     for (const each of services.upstreams.all)
       Object.assign(each, { dispatcher: upstream.dispatcher, newConnectionDispatcher: upstream.dispatcher })
     const forwarder = new Forwarder({ config, upstreams: services.upstreams, clock, onAttempt: () => undefined })
-    Object.assign(own, {
-      chain: new PluginChain(config.plugins),
-      db,
-      folder,
-      async close() {
-        forwarder.close()
-        telemetry.close()
-        await settlements.close()
-        await connection.close()
-        await Promise.all(agents.map((agent) => agent.close()))
+    return new SimulatedGateway(
+      { clock, services, forwarder, upstream, memory },
+      {
+        chain: new PluginChain(config.plugins),
+        folder,
+        async close() {
+          forwarder.close()
+          telemetry.close()
+          await memory.close()
+          await Promise.all(agents.map((agent) => agent.close()))
+        },
       },
-    })
-    return new SimulatedGateway({ clock, services, forwarder, upstream, writer, journal }, own as OwnParts)
+    )
   }
 
   /** Runs the periodic jobs, as a server does. */
@@ -263,36 +219,23 @@ export class SimulatedGateway {
 
   /** What the ledger has of a turn. */
   readTurn({ id }: Pick<SentTurn, 'id'>): RecordedTurn | undefined {
-    return this.#db
+    return this.memory.db
       .prepare<[string], RecordedTurn>('select state, credits, output_tokens as outputTokens from turn where request_id = ?')
       .get(id)
   }
 
   countOpenHolds(): number {
-    return this.#db.prepare<[], number>(`select count(*) from turn where state = 'held'`).pluck().get() ?? 0
+    return this.memory.db.prepare<[], number>(`select count(*) from turn where state = 'held'`).pluck().get() ?? 0
   }
 
   /** The faults of the whole ledger. */
   verify(): readonly unknown[] {
-    const file = join(this.#folder, 'copy.db')
-    this.#db.exec(`vacuum into '${file}'`)
-    const { mismatches } = verifyDatabaseFile(file)
-    rmSync(file)
-    return mismatches
+    return this.memory.verify().mismatches
   }
 
   async close(): Promise<void> {
     await this.#jobs?.close()
     await this.#close()
-    this.#db.close()
     rmSync(this.#folder, { recursive: true, force: true })
   }
-}
-
-interface OwnParts {
-  readonly chain: PluginChain
-  readonly db: Sqlite.Database
-  readonly folder: string
-  readonly close: () => Promise<void>
-  isJournalFull: () => boolean
 }

@@ -5,6 +5,7 @@ import type { Calendar } from '../../../../src/domain/billing/period.ts'
 import { createCalendar } from '../../../../src/domain/billing/period.ts'
 import { windows } from '../../../../src/domain/billing/plan.ts'
 import type { Pool } from '../../../../src/domain/billing/product.ts'
+import type { Account } from '../../../../src/domain/identity/account.ts'
 import type { Store } from '../../../../src/domain/store.ts'
 
 const hour = 3_600_000
@@ -67,6 +68,16 @@ export async function addAccount(store: Pick<Store, 'accounts'>, index = 1): Pro
   }
   await store.accounts.create(account)
   return account.id
+}
+
+/** Returns so many new accounts. */
+export async function addAccounts(store: Pick<Store, 'accounts'>, count: number): Promise<Account[]> {
+  const accounts: Account[] = []
+  for (let index = 1; index <= count; index++) {
+    const account = await store.accounts.find(await addAccount(store, index))
+    if (account !== undefined) accounts.push(account)
+  }
+  return accounts
 }
 
 /** Reserves and expects a hold. */

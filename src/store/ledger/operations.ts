@@ -1,5 +1,13 @@
 /** The ledger's operations and their results. `operation-codec.ts` turns both into tuples where they cross a thread boundary. */
-import type { Ending, Pack, PackKind, Reservation } from '../../domain/billing/ledger.ts'
+import type {
+  AdjustOrder,
+  ChangePackOrder,
+  Ending,
+  GrantOrder,
+  Pack,
+  PackKind,
+  Reservation,
+} from '../../domain/billing/ledger.ts'
 import type { Periods } from '../../domain/billing/period.ts'
 import type { Window } from '../../domain/billing/plan.ts'
 import type { Pool } from '../../domain/billing/product.ts'
@@ -32,40 +40,19 @@ export interface RefundOperation {
   readonly usage: TurnUsage
 }
 
-export interface GrantOperation {
+export interface GrantOperation extends Omit<GrantOrder, 'kind'> {
   readonly kind: 'grant'
-  readonly id: string
-  readonly account: string
   readonly packKind: PackKind
-  readonly pool: Pool
-  readonly credits: number
-  readonly at: number
-  readonly expiresAt: number
 }
 
 /** Adds credits as a pack, or takes them. */
-export interface AdjustOperation {
+export interface AdjustOperation extends AdjustOrder {
   readonly kind: 'adjust'
-  readonly id: string
-  readonly account: string
-  readonly pool: Pool
-  readonly credits: number
-  readonly reason: string
-  readonly at: number
-  readonly expiresAt: number
-  readonly periods: Periods
-  readonly limits: Readonly<Record<Window, number>>
 }
 
 /** Takes credits of one pack, or gives them back. */
-export interface ChangePackOperation {
+export interface ChangePackOperation extends ChangePackOrder {
   readonly kind: 'changePack'
-  readonly id: string
-  readonly account: string
-  readonly pack: string
-  readonly credits: number
-  readonly reason: string
-  readonly at: number
 }
 
 /** Opens the current periods of a new account with the usage that its owner's earlier account left. */

@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely'
 import { windows } from '../../domain/billing/plan.ts'
 import type { Pool } from '../../domain/billing/product.ts'
 import type { TurnState } from '../../domain/billing/ledger.ts'
-import type { StatementLine, StatementLineKind, StatementPage } from '../../domain/turn-history/turn-history.ts'
+import type { StatementLine, StatementPage } from '../../domain/turn-history/turn-history.ts'
 import { parseJson } from '../../system/parse-json.ts'
 import type { AccountBalance } from '../ledger/account-balance.ts'
 import { toBucketRows } from '../ledger/account-balance.ts'
@@ -36,16 +36,7 @@ interface Effect {
   readonly packs: readonly Allocation[]
 }
 
-interface Link {
-  readonly seq: number
-  readonly at: number
-  readonly kind: StatementLineKind
-  readonly pool: Pool
-  readonly credits: number
-  readonly turn: number | null
-  readonly pack: string | null
-  readonly reason: string | null
-  readonly product: string | null
+interface Link extends Omit<StatementLine, 'ending' | 'planLeft' | 'packsLeft'> {
   readonly ending: string | null
   readonly effect: Effect | null
 }

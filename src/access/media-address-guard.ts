@@ -6,7 +6,7 @@ import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 import { isPrivateHost } from '../config/private-host.ts'
 import { maxAddressLength, maxMediaAddresses } from '../exchange/request/media-addresses.ts'
-import { createPublicResolver } from './public-dns.ts'
+import { createPublicResolver } from './public-resolver.ts'
 import { isPublicAddress } from './ssrf-guard.ts'
 
 export type MediaByAddress = 'refuse' | 'https' | 'any'

@@ -7,7 +7,7 @@ import { BlockList, isIP } from 'node:net'
 import type { LookupFunction } from 'node:net'
 import { callbackify } from 'node:util'
 import { Agent } from '../system/vendor/undici-agent.ts'
-import { createPublicResolver } from './public-dns.ts'
+import { createPublicResolver } from './public-resolver.ts'
 
 export interface SsrfGuardOptions {
   /** For tests: the resolver, the allowed addresses, and additional trusted certificates. */

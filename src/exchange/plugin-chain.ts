@@ -10,7 +10,7 @@
  */
 import { GatewayError } from '../errors.ts'
 import type { AnswerEncoder, JsonObject } from './api-format/api-format.ts'
-import type { Client } from './client.ts'
+import type { ResponseSink } from './response-sink.ts'
 import { toEnvelopeFrames, toEnvelopeReply, toRequestIdHeaders } from './envelope.ts'
 import { zeroUsage, ClientDisconnected, toFailure } from './exchange.ts'
 import type { CallResult, Exchange, Outcome, Reply, Slot, Slots, Usage } from './exchange.ts'
@@ -24,7 +24,7 @@ export type TurnHandler = (x: Exchange & Partial<Slots>, callContext: CallContex
 
 /** The parts of the exchange that a call needs: the client, and the two hooks that run during the call. */
 export interface CallContext {
-  readonly client: Client
+  readonly client: ResponseSink
   /** Set if the client uses another API format than chat completions: it writes the events of each chunk. */
   readonly encoder?: AnswerEncoder | undefined
   /** Call this when the upstream has accepted, before the first byte is sent to the client. */
@@ -76,7 +76,12 @@ export class PluginChain {
   }
 
   /** Runs one exchange to its end. Never rejects. */
-  async run(x: Exchange & Partial<Slots>, call: TurnHandler, client: Client, services: PluginChainServices): Promise<Outcome> {
+  async run(
+    x: Exchange & Partial<Slots>,
+    call: TurnHandler,
+    client: ResponseSink,
+    services: PluginChainServices,
+  ): Promise<Outcome> {
     const hooks = x.kind === 'turn' ? this.#turn : this.#unmetered
     let outcome: Outcome
     let final: CallResult['final'] | undefined
@@ -205,7 +210,7 @@ function sendFinalResponse(
   x: Exchange,
   outcome: Outcome,
   final: CallResult['final'] | undefined,
-  client: Client,
+  client: ResponseSink,
   services: PluginChainServices,
 ): void {
   try {
@@ -220,7 +225,7 @@ function sendFinalResponse(
   }
 }
 
-function writeFinalResponse(x: Exchange, outcome: Outcome, final: CallResult['final'] | undefined, client: Client): void {
+function writeFinalResponse(x: Exchange, outcome: Outcome, final: CallResult['final'] | undefined, client: ResponseSink): void {
   if (client.disconnected) return
   if (outcome.kind === 'failed') {
     if (client.headersSent) client.end(toEnvelopeFrames(x, outcome.failure))
@@ -237,13 +242,13 @@ function writeFinalResponse(x: Exchange, outcome: Outcome, final: CallResult['fi
 }
 
 class ChainCallContext implements CallContext {
-  readonly client: Client
+  readonly client: ResponseSink
   readonly onEvent: ((json: string) => void) | null
   readonly #hooks: HooksByStage
   readonly #x: Exchange & Partial<Slots>
   readonly #services: PluginChainServices
 
-  constructor(hooks: HooksByStage, x: Exchange & Partial<Slots>, client: Client, services: PluginChainServices) {
+  constructor(hooks: HooksByStage, x: Exchange & Partial<Slots>, client: ResponseSink, services: PluginChainServices) {
     this.client = client
     this.#hooks = hooks
     this.#x = x

@@ -1,6 +1,6 @@
 /** Headers of a response by the kind of its body, and the opening of an event stream. */
 import type { AnswerEncoder } from './api-format/api-format.ts'
-import type { Client } from './client.ts'
+import type { ResponseSink } from './response-sink.ts'
 
 export const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' } as const
 
@@ -16,7 +16,7 @@ const streamHeaders = {
 
 /** Sends the headers of the client's stream, unless they were sent or the client has disconnected. */
 export function openStream(callContext: {
-  readonly client: Client
+  readonly client: ResponseSink
   readonly encoder?: AnswerEncoder | undefined
   headers(): Record<string, string>
 }): void {

@@ -1,6 +1,6 @@
 /** Renders emails to members and queues them. */
 import { codeLifetimeMs } from '../domain/identity/email/email-otp.ts'
-import type { MemberMailer } from '../domain/services/member-mailer.ts'
+import type { MemberMailer } from '../domain/member-mailer.ts'
 import type { Mailer } from './mailer.ts'
 import {
   renderAccountDeletedEmail,

@@ -2,7 +2,7 @@
 import type { Window } from '../domain/billing/plan.ts'
 import type { Pool } from '../domain/billing/product.ts'
 import type { Reader } from '../domain/identity/reader.ts'
-import type { UsageAlertFacts } from '../domain/services/member-mailer.ts'
+import type { UsageAlertFacts } from '../domain/member-mailer.ts'
 import type { EmailBlock } from './email-layout.ts'
 import { formatEmailTime, note, renderEmail, text } from './email-templates.ts'
 import type { EmailContent, SenderIdentity } from './email-templates.ts'

@@ -1,6 +1,6 @@
 /** Refusals of the membership services as errors: the same for the API and for the forms of pages. */
 import { passwordLengthBounds } from '../domain/identity/passwords/password.ts'
-import type { SignUpRefusal } from '../domain/identity/sign-up.ts'
+import type { SignUpRefusal } from '../domain/identity/sign-up-rules.ts'
 import type { SignInCodeResult, SignInResult } from '../domain/services/sign-in/sign-in-service.ts'
 import type { CodeRefusal } from '../domain/billing/redeem-code.ts'
 import type { CodeAnswer, CodeOutcome } from '../domain/services/redeem-code-service.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { groupRoles } from '../../domain/identity/operators/operator-role.ts'
 import type { GroupRole } from '../../domain/identity/operators/operator-role.ts'
-import { signUpModes } from '../../domain/identity/sign-up.ts'
+import { signUpModes } from '../../domain/identity/sign-up-rules.ts'
 import { exactUrlSchema, secretSchema, urlSchema } from './value-schemas.ts'
 
 export const signInSchema = z

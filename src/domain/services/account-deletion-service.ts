@@ -8,7 +8,7 @@ import type { ClientInfo } from '../identity/client-info.ts'
 import { assertNotLastOwner } from '../identity/operators/operator.ts'
 import type { Reader } from '../identity/reader.ts'
 import type { Store } from '../store.ts'
-import type { MemberMailer } from './member-mailer.ts'
+import type { MemberMailer } from '../member-mailer.ts'
 import type { OrderServicePort } from './orders/order-service-port.ts'
 import type { UsageCarryOverService } from './usage-carry-over-service.ts'
 

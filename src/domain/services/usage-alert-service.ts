@@ -15,7 +15,7 @@ import type { Account } from '../identity/account.ts'
 import type { Reader } from '../identity/reader.ts'
 import type { Store } from '../store.ts'
 import type { BoostService } from './boost-service.ts'
-import type { DeliveryOutcome, MemberMailer, UsageAlertFacts } from './member-mailer.ts'
+import type { DeliveryOutcome, MemberMailer, UsageAlertFacts } from '../member-mailer.ts'
 
 interface UsageAlertDeps {
   readonly store: Pick<Store, 'accounts' | 'usageAlerts'>

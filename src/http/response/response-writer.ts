@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Context } from 'koa'
-import type { Client } from '../../exchange/client.ts'
+import type { ResponseSink } from '../../exchange/response-sink.ts'
 import { validateHeaderName, validateHeaderValue } from '../../system/vendor/node-http.ts'
 import type { Application } from '../application.ts'
 import { freeMemory } from '../../system/memory/free-memory.ts'
@@ -17,7 +17,7 @@ const minWatchedBytes = 65_536
 
 const writeCoalescer = new WriteCoalescer()
 
-export class ResponseWriter implements Client, CoalescedStream {
+export class ResponseWriter implements ResponseSink, CoalescedStream {
   listIndex = -1
   readonly #request: IncomingMessage | Http2ServerRequest
   readonly #response: ServerResponse

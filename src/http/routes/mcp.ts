@@ -7,12 +7,12 @@ import { GatewayError, invalidRequest } from '../../errors.ts'
 import { createInboundWithChat } from '../../exchange/inbound-with-chat.ts'
 import { checkUnicode, isRecord, parseJsonBody } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
-import type { Client } from '../../exchange/client.ts'
+import type { ResponseSink } from '../../exchange/response-sink.ts'
 import type { CallResult, Exchange, Slots } from '../../exchange/exchange.ts'
 import { zeroUsage } from '../../exchange/exchange.ts'
 import { jsonHeaders } from '../../exchange/response-headers.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
-import { BufferedClient } from '../../tools/mcp/buffered-client.ts'
+import { BufferedResponse } from '../../tools/mcp/buffered-response.ts'
 import { createNestedTurn } from '../../tools/nested-turn.ts'
 import { checkOrigin } from '../../tools/mcp/origin-check.ts'
 import { createDiscovery, parseToolCall, getServerInfo, listTools } from '../../tools/mcp/web-search-tool.ts'
@@ -100,7 +100,7 @@ async function runNestedTurn(
 ): Promise<CallToolResult> {
   const chat = async (): Promise<ChatRequest> => createSearchRequest(query, turnHandlers.search.model)
   const turn = createNestedTurn({ outer, chat, clock: services.clock })
-  const client = new BufferedClient(wire.client)
+  const client = new BufferedResponse(wire.client)
   const find = async (x: Exchange & Partial<Slots>, wire: CallContext): Promise<CallResult> =>
     toSearchAnswer(await turnHandlers.search.search(x, wire))
   const outcome = await chain.run(turn, find, client, services)
@@ -146,7 +146,7 @@ function pickProtocolHeaders({ req }: Context): Headers {
 /** Forwards an event stream chunk by chunk, so that its comments keep the connection alive; buffers anything else. */
 async function forwardResponse(
   response: Response,
-  client: Client,
+  client: ResponseSink,
   headers: Readonly<Record<string, string>>,
 ): Promise<CallResult> {
   const ownHeaders: Record<string, string> = {}

@@ -1,6 +1,6 @@
 /** The delivery of a single email whose outcome the caller needs. */
 import type { Clock, Timer } from '../../system/clock.ts'
-import type { DeliveryOutcome } from '../../domain/services/member-mailer.ts'
+import type { DeliveryOutcome } from '../../domain/member-mailer.ts'
 import { describeSmtpError, toDeliveryOutcome } from './smtp-failure.ts'
 import { toConnectionOptions, toMessage } from './smtp-transport.ts'
 import type { AddressedEmail, SmtpServer } from './smtp-transport.ts'

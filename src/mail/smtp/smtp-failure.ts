@@ -1,5 +1,5 @@
 /** What an error of an SMTP server means for the email and for those after it. */
-import type { DeliveryOutcome } from '../../domain/services/member-mailer.ts'
+import type { DeliveryOutcome } from '../../domain/member-mailer.ts'
 
 interface SmtpFailure {
   /**

@@ -21,14 +21,14 @@ import { addNestedCharge } from '../../exchange/turn-charge.ts'
 import type { Services } from '../../services/services.ts'
 import { encodeReply } from '../../formats/exchange-translation.ts'
 import type { ToolCall } from '../../codecs/shared/tool-call-list.ts'
-import { BufferedClient } from '../mcp/buffered-client.ts'
+import { BufferedResponse } from '../mcp/buffered-response.ts'
 import { createNestedTurn } from '../nested-turn.ts'
 import { createSearchRequest } from '../search/query.ts'
 import { toSearchAnswer } from '../search/search-answer.ts'
 import type { SearchService } from '../search/search-service.ts'
 import { keepStreamAlive } from './keep-stream-alive.ts'
 import { filterResults, parseSearchCall, toSearchQuery, toSources, toToolResult } from './search-result.ts'
-import { StepClient } from './step-client.ts'
+import { StepReceiver } from './step-receiver.ts'
 import { addUsage, StepReader } from './step-reader.ts'
 import type { ModelAnswer } from './step-reader.ts'
 import { ownJsonBounds, parseJson } from '../../system/parse-json.ts'
@@ -105,7 +105,7 @@ class HostedSearchTurn {
   async #callFirst(): Promise<readonly [answer: ModelAnswer, usage: Usage]> {
     const { x, call, callContext, encoder } = this.#input
     const reader = new StepReader(x.id, encoder)
-    const client = new StepClient(callContext.client)
+    const client = new StepReceiver(callContext.client)
     const { final, usage, isAbandoned } = await call(x, changeCallContext(callContext, { client, encoder: reader }))
     this.#isAbandoned = isAbandoned === true
     if (final.kind === 'trailer') client.end(final.frames)
@@ -126,7 +126,7 @@ class HostedSearchTurn {
       clock: services.clock,
       ...(translation === null ? {} : { translation }),
     })
-    const client = new StepClient(callContext.client)
+    const client = new StepReceiver(callContext.client)
     const callModel: TurnHandler = (inner, context) => call(inner, changeCallContext(context, { encoder: reader }))
     const outcome = await chain
       .run(turn, callModel, client, services)
@@ -219,7 +219,7 @@ class HostedSearchTurn {
     const { services, chain, search } = this.#deps
     const chat = async (): Promise<ChatRequest> => createSearchRequest(toSearchQuery(query, options), search.model)
     const turn = createNestedTurn({ outer: x, position: ++this.#nestedCount, chat, clock: services.clock })
-    const client = new BufferedClient(callContext.client)
+    const client = new BufferedResponse(callContext.client)
     const find: TurnHandler = async (inner, context) => toSearchAnswer(await search.search(inner, context))
     // A search sends nothing by itself.
     const { heartbeatEveryMs } = services.config.timeouts

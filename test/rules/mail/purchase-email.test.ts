@@ -1,6 +1,6 @@
 /** Emails about purchases state the amount, the item and the next step, in both languages. */
 import t from 'tap'
-import type { PurchaseEmail } from '../../../src/domain/services/member-mailer.ts'
+import type { PurchaseEmail } from '../../../src/domain/member-mailer.ts'
 import { renderPurchaseEmail } from '../../../src/mail/purchase-email.ts'
 import { createPlan } from '../../support/gateway/test-plans.ts'
 import { createGrantedOrder, orderDay } from '../../support/orders/test-order.ts'

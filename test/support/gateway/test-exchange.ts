@@ -1,7 +1,7 @@
 /** An exchange without a server: a scripted client, a manual clock, and a recording observer. */
 import { deriveNames } from '../../../src/exchange/brand-names.ts'
 import type { Exchange, Inbound, Outcome, Slots } from '../../../src/exchange/exchange.ts'
-import type { Client } from '../../../src/exchange/client.ts'
+import type { ResponseSink } from '../../../src/exchange/response-sink.ts'
 import { parseChatRequest } from '../../../src/exchange/request/chat-request.ts'
 import type { GatewayError } from '../../../src/errors.ts'
 import type { Services } from '../../../src/services/services.ts'
@@ -41,7 +41,7 @@ export function createTestExchange(
 }
 
 /** Records every event in order. */
-export class RecordingClient implements Client {
+export class RecordingClient implements ResponseSink {
   disconnected = false
   headersSent = false
   readonly calls: string[] = []

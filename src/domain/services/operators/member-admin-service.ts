@@ -13,7 +13,7 @@ import type { AuditWriter, AuditRecord, AuditEvent } from '../../identity/audit.
 import { unknownReader } from '../../identity/reader.ts'
 import { formatInstant } from '../../instant.ts'
 import type { Store } from '../../store.ts'
-import type { MemberMailer } from '../member-mailer.ts'
+import type { MemberMailer } from '../../member-mailer.ts'
 import type { SubscriptionService } from '../subscription-service.ts'
 import type { UsageCarryOverService } from '../usage-carry-over-service.ts'
 import type { OperatorAuthor } from './operator-author.ts'

@@ -16,7 +16,7 @@ import type { Subscription } from '../../billing/subscription.ts'
 import { resolvePlan } from '../../billing/terms.ts'
 import type { Account } from '../../identity/account.ts'
 import type { Store } from '../../store.ts'
-import type { DeliveryOutcome, MemberMailer, MemberRecipient, PurchaseEmail } from '../member-mailer.ts'
+import type { DeliveryOutcome, MemberMailer, MemberRecipient, PurchaseEmail } from '../../member-mailer.ts'
 import { findRenewalPrice } from './order-renewals.ts'
 
 interface PurchaseMailDeps {

@@ -5,7 +5,7 @@ import { createOneTimePasswords } from '../../../../src/access/one-time-password
 import { unknownReader } from '../../../../src/domain/identity/reader.ts'
 import { createIds } from '../../../../src/system/ids.ts'
 import { mergeAttemptLimits } from '../../../../src/domain/identity/limits/attempt-limits.ts'
-import type { EmailOutcome } from '../../../../src/domain/services/member-mailer.ts'
+import type { EmailOutcome } from '../../../../src/domain/member-mailer.ts'
 import { createMembership } from '../../../../src/domain/services/membership.ts'
 import { createCalendar } from '../../../../src/domain/billing/period.ts'
 import { openSqliteStore } from '../../../../src/store/sqlite/open.ts'

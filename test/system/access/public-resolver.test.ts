@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Test } from 'tap'
 import t from 'tap'
-import { createPublicResolver } from '../../../src/access/public-dns.ts'
+import { createPublicResolver } from '../../../src/access/public-resolver.ts'
 
 const typeA = 1
 const noSuchName = 3

@@ -1,13 +1,13 @@
 /** The port for emails to members. The mailer renders and delivers them. */
-import type { Window } from '../billing/plan.ts'
-import type { Money } from '../billing/money.ts'
-import type { Order } from '../billing/order.ts'
-import type { Interval } from '../billing/payment-provider.ts'
-import type { Pool } from '../billing/product.ts'
-import type { PlanTerms } from '../billing/terms.ts'
-import type { AlertLevel } from '../billing/usage-alert.ts'
-import type { Reader } from '../identity/reader.ts'
-import type { EmailVerificationSecrets } from './email-verification-service.ts'
+import type { Window } from './billing/plan.ts'
+import type { Money } from './billing/money.ts'
+import type { Order } from './billing/order.ts'
+import type { Interval } from './billing/payment-provider.ts'
+import type { Pool } from './billing/product.ts'
+import type { PlanTerms } from './billing/terms.ts'
+import type { AlertLevel } from './billing/usage-alert.ts'
+import type { Reader } from './identity/reader.ts'
+import type { EmailVerificationSecrets } from './services/email-verification-service.ts'
 
 /**
  * The state of the queue when a code was queued, the same for every address. `new_addresses_paused`: emails to addresses without an account

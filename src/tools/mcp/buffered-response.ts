@@ -1,12 +1,12 @@
 /** The client of a turn inside another request: buffers the answer, and disconnects when the outer client does. */
-import type { Client } from '../../exchange/client.ts'
+import type { ResponseSink } from '../../exchange/response-sink.ts'
 
-export class BufferedClient implements Client {
+export class BufferedResponse implements ResponseSink {
   readonly headersSent = false
   #body: string | null = null
-  readonly #outer: Pick<Client, 'disconnected' | 'onDisconnect'>
+  readonly #outer: Pick<ResponseSink, 'disconnected' | 'onDisconnect'>
 
-  constructor(outer: Pick<Client, 'disconnected' | 'onDisconnect'>) {
+  constructor(outer: Pick<ResponseSink, 'disconnected' | 'onDisconnect'>) {
     this.#outer = outer
   }
 

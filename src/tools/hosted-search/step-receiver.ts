@@ -1,12 +1,12 @@
 /** The client of one call of the model within a turn: passes events on, and keeps what would end the response. */
-import type { Client } from '../../exchange/client.ts'
+import type { ResponseSink } from '../../exchange/response-sink.ts'
 
-export class StepClient implements Client {
-  readonly #outer: Client
+export class StepReceiver implements ResponseSink {
+  readonly #outer: ResponseSink
   #headersSent = false
   #hasEnded = false
 
-  constructor(outer: Client) {
+  constructor(outer: ResponseSink) {
     this.#outer = outer
   }
 

@@ -1,5 +1,5 @@
 /** Port: the client's side of an exchange. The HTTP layer implements it; tests script it. */
-export interface Client {
+export interface ResponseSink {
   /** The client has disconnected; later writes are lost. */
   readonly disconnected: boolean
   /** The status line has been sent; only frames can follow. */

@@ -1,9 +1,9 @@
 /** What happens by itself: credentials that another process revokes, holds of lost turns, plans that end, and a wall clock that is wrong. */
 import t from 'tap'
 import { createReserveOrder } from '../support/store/contract/store-contract.ts'
-import { describeTurn, oneTarget, openTurns } from './open-turns.ts'
-import type { SentTurn, SimulatedGateway } from './simulated-gateway.ts'
-import { answer } from './simulated-upstream.ts'
+import { describeTurn, oneTarget, openTurns } from './gateway/open-turns.ts'
+import type { SentTurn, SimulatedGateway } from './gateway/simulated-gateway.ts'
+import { answer } from './gateway/simulated-upstream.ts'
 
 const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000]
 

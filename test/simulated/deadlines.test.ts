@@ -1,8 +1,8 @@
 /** Every way in which a turn ends in time, and what the member is charged. */
 import t from 'tap'
-import { describeTurn, openTurns, timeouts } from './open-turns.ts'
-import { answer, data, done, end, finish, rejection, reset, streamHead, usage, wait, word } from './simulated-upstream.ts'
-import type { Script } from './simulated-upstream.ts'
+import { describeTurn, openTurns, timeouts } from './gateway/open-turns.ts'
+import { answer, data, done, end, finish, rejection, reset, streamHead, usage, wait, word } from './gateway/simulated-upstream.ts'
+import type { Script } from './gateway/simulated-upstream.ts'
 
 const comments = (count: number): Script => Array.from({ length: count }, () => [wait(1_000), data(': still here\n\n')]).flat()
 

@@ -1,8 +1,8 @@
 /** Clients that disconnect: when the upstream request ends, and what they are charged. */
 import t from 'tap'
-import { describeTurn, oneTarget, openTurns } from './open-turns.ts'
-import { answer, data, end, rejection, wait } from './simulated-upstream.ts'
-import type { Script } from './simulated-upstream.ts'
+import { describeTurn, oneTarget, openTurns } from './gateway/open-turns.ts'
+import { answer, data, end, rejection, wait } from './gateway/simulated-upstream.ts'
+import type { Script } from './gateway/simulated-upstream.ts'
 
 t.test('a client that disconnects is charged for what was produced', async (t) => {
   const { gateway, token } = await openTurns(t, answer(200, { betweenMs: 100 }))

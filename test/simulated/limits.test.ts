@@ -1,7 +1,7 @@
 /** Limits of a plan: concurrent turns and requests per minute. */
 import t from 'tap'
-import { describeTurn, oneTarget, openTurns } from './open-turns.ts'
-import { answer } from './simulated-upstream.ts'
+import { describeTurn, oneTarget, openTurns } from './gateway/open-turns.ts'
+import { answer } from './gateway/simulated-upstream.ts'
 
 t.test('a turn beyond the concurrency of its plan waits for a slot, and only for its time', async (t) => {
   const { gateway, token } = await openTurns(t, answer(10, { betweenMs: 100 }), {

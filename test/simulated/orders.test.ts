@@ -3,8 +3,8 @@ import t from 'tap'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { addAccounts, noon } from '../support/store/contract/store-contract.ts'
 import { createTemporaryFolder } from '../support/temporary-folder.ts'
-import { openMemoryStore } from './memory-store.ts'
-import { runOrderHistory } from './order-history.ts'
+import { openMemoryStore } from './gateway/memory-store.ts'
+import { runOrderHistory } from './histories/order-history.ts'
 
 const total: Record<string, number> = {}
 

@@ -1,7 +1,7 @@
 /** Histories of fixed seeds, and some of new ones. A failing seed is printed with its history, and `npm run test:seeds -- 1 SEED` repeats it. */
 import { randomInt } from 'node:crypto'
 import t from 'tap'
-import { runHistory } from './history.ts'
+import { runHistory } from './histories/history.ts'
 
 const fixedSeeds = Array.from({ length: 60 }, (_, index) => index + 1)
 const newSeeds = Array.from({ length: 20 }, () => randomInt(2 ** 31))

@@ -1,7 +1,7 @@
 /** Holds and settlements while the ledger refuses, is silent, or a turn takes long. */
 import t from 'tap'
-import { describeTurn, openTurns, timeouts } from './open-turns.ts'
-import { answer } from './simulated-upstream.ts'
+import { describeTurn, openTurns, timeouts } from './gateway/open-turns.ts'
+import { answer } from './gateway/simulated-upstream.ts'
 
 t.test('a settlement that the ledger refuses goes to the journal, and is written when it can', async (t) => {
   const { gateway, token } = await openTurns(t, answer(2, { betweenMs: 100 }))

@@ -1,9 +1,9 @@
 /** A shutdown: turns that fit into its time end as ever, the rest with an error and a refund. */
 import t from 'tap'
 import { drain } from '../../src/server/worker-runtime.ts'
-import { describeTurn, openTurns } from './open-turns.ts'
-import type { SimulatedGateway } from './simulated-gateway.ts'
-import { answer } from './simulated-upstream.ts'
+import { describeTurn, openTurns } from './gateway/open-turns.ts'
+import type { SimulatedGateway } from './gateway/simulated-gateway.ts'
+import { answer } from './gateway/simulated-upstream.ts'
 
 /** Begins a shutdown whose sockets close once no turn runs. Returns whether it is over. */
 function beginShutdown({ clock, services, forwarder }: SimulatedGateway, times: Parameters<typeof drain>[2]): () => boolean {

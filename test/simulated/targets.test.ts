@@ -1,7 +1,7 @@
 /** Several targets: retries, rests and full upstreams. */
 import t from 'tap'
-import { describeTurn, oneTarget, openTurns, timeouts } from './open-turns.ts'
-import { answer, rejection, wait } from './simulated-upstream.ts'
+import { describeTurn, oneTarget, openTurns, timeouts } from './gateway/open-turns.ts'
+import { answer, rejection, wait } from './gateway/simulated-upstream.ts'
 
 t.test('another target serves a turn that the first one refused, and the first one rests', async (t) => {
   const { gateway, token } = await openTurns(t, (count) => (count === 0 ? rejection(503, { 'retry-after': '30' }) : answer(2)), {

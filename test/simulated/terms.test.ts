@@ -3,8 +3,8 @@ import t from 'tap'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { addAccounts, noon } from '../support/store/contract/store-contract.ts'
 import { createTemporaryFolder } from '../support/temporary-folder.ts'
-import { openMemoryStore } from './memory-store.ts'
-import { runTermsHistory } from './terms-history.ts'
+import { openMemoryStore } from './gateway/memory-store.ts'
+import { runTermsHistory } from './histories/terms-history.ts'
 
 t.test('history 6: twenty configurations under fifty subscribers take nothing that was bought', async (t) => {
   const memory = await openMemoryStore(createTemporaryFolder(t), new SimulatedClock({ now: noon, monotonicMs: 0 }))

@@ -11,7 +11,7 @@ import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import { configurations, findConfiguration, nodeThatIsDown } from '../../support/proxies/configurations.ts'
 import type { PublicAddress } from '../../support/proxies/configurations.ts'
 import type { PublicClient } from '../../support/proxies/public-client.ts'
-import { PauseMonitor } from '../../support/pause-monitor.ts'
+import { PauseMonitor } from '../../support/processes/pause-monitor.ts'
 import type { TestScope } from '../../support/test-scope.ts'
 
 t.jobs = 3

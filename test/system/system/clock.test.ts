@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { createClock, systemClock } from '../../../src/system/clock.ts'
 import { ClientPace } from '../../../src/upstream/client-pace.ts'
-import { pauseThread } from '../../support/pause-thread.ts'
+import { pauseThread } from '../../support/processes/pause-thread.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 t.test('a wait does not count the time in which the thread stood still', async (t) => {

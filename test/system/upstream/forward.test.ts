@@ -10,7 +10,7 @@ import type { AnyPlugin } from '../../../src/exchange/plugin.ts'
 import { expectErrorEnvelope } from '../../support/gateway/error-envelope.ts'
 import { maxImmediateMs, startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
-import { pauseThread } from '../../support/pause-thread.ts'
+import { pauseThread } from '../../support/processes/pause-thread.ts'
 
 const shipped = base.plugins as AnyPlugin[]
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { openLedger } from '../../../../src/store/postgres/open-ledger.ts'
-import { runOrderHistory } from '../../../simulated/order-history.ts'
+import { runOrderHistory } from '../../../simulated/histories/order-history.ts'
 import { providePostgres } from '../../../support/servers/postgres.ts'
 import { testAccountDeletionContract } from '../contract/account-deletion-contract.ts'
 import { testOrderContract } from '../contract/order-contract.ts'

@@ -1,7 +1,7 @@
 /** A history of orders on a file that is closed and opened again: each paid one is granted once, and no other. */
 import { join } from 'node:path'
 import t from 'tap'
-import { runOrderHistory } from '../../../simulated/order-history.ts'
+import { runOrderHistory } from '../../../simulated/histories/order-history.ts'
 import { addAccounts, noon } from '../../../support/store/contract/store-contract.ts'
 import { createTemporaryFolder, openStoreAt } from '../../../support/store/sqlite/support.ts'
 

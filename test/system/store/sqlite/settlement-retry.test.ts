@@ -11,7 +11,7 @@ import { Writer } from '../../../../src/store/sqlite/writer/writer.ts'
 import { spawnWriter } from '../../../../src/store/sqlite/writer/writer-connection.ts'
 import type { SqliteStore } from '../../../../src/store/sqlite/open.ts'
 import type { EndingOrder } from '../../../../src/store/ledger/orders.ts'
-import { pauseThread } from '../../../support/pause-thread.ts'
+import { pauseThread } from '../../../support/processes/pause-thread.ts'
 import { waitUntil } from '../../../support/gateway/test-gateway.ts'
 import {
   addAccount,

@@ -1,5 +1,5 @@
 /** The longest time for which this process stood still. On a shared test machine that may be seconds, in which other programs give up. */
-import type { TestScope } from './test-scope.ts'
+import type { TestScope } from '../test-scope.ts'
 
 const sampleIntervalMs = 50
 

@@ -1,6 +1,6 @@
 /** Upstreams as values: each call follows a script, in simulated time, without a socket. */
 import type { Dispatcher } from 'undici'
-import type { SimulatedClock } from '../support/simulated-clock.ts'
+import type { SimulatedClock } from '../../support/simulated-clock.ts'
 
 /** What happens to a call, one step after the other. */
 export type Step =

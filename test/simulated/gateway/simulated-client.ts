@@ -1,6 +1,6 @@
 /** A client as a value: it takes what it is sent at its own pace, and may disconnect. */
-import { RecordingClient } from '../support/gateway/test-exchange.ts'
-import type { SimulatedClock } from '../support/simulated-clock.ts'
+import { RecordingClient } from '../../support/gateway/test-exchange.ts'
+import type { SimulatedClock } from '../../support/simulated-clock.ts'
 
 /** Milliseconds after which it has taken what was written; 0: at once, Infinity: never. */
 export type Pace = number

@@ -2,18 +2,18 @@
  * One history of orders: members pay late, twice or too little, notifications are lost, doubled, late and forged, the provider fails, and the
  * process is killed between any two of its steps. One seed is one history; what must be true is checked at its end.
  */
-import type { Order } from '../../src/domain/billing/order.ts'
-import { PaymentProviderError } from '../../src/domain/billing/payment-provider.ts'
-import type { Account } from '../../src/domain/identity/account.ts'
-import { deliverClaim } from '../../src/domain/services/boost-service.ts'
-import { PurchaseMailService } from '../../src/domain/services/orders/purchase-mail-service.ts'
-import { verifyBooks } from '../../src/domain/services/orders/verify-books.ts'
-import type { Store } from '../../src/domain/store.ts'
-import { createOrderWorld, createRequest, salePlans, testClient } from '../support/payments/order-world.ts'
-import type { OrderWorld } from '../support/payments/order-world.ts'
-import { PaymentProviderStandIn } from '../support/payments/payment-provider-stand-in.ts'
-import { createRandom } from './random.ts'
-import type { Random } from './random.ts'
+import type { Order } from '../../../src/domain/billing/order.ts'
+import { PaymentProviderError } from '../../../src/domain/billing/payment-provider.ts'
+import type { Account } from '../../../src/domain/identity/account.ts'
+import { deliverClaim } from '../../../src/domain/services/boost-service.ts'
+import { PurchaseMailService } from '../../../src/domain/services/orders/purchase-mail-service.ts'
+import { verifyBooks } from '../../../src/domain/services/orders/verify-books.ts'
+import type { Store } from '../../../src/domain/store.ts'
+import { createOrderWorld, createRequest, salePlans, testClient } from '../../support/payments/order-world.ts'
+import type { OrderWorld } from '../../support/payments/order-world.ts'
+import { PaymentProviderStandIn } from '../../support/payments/payment-provider-stand-in.ts'
+import { createRandom } from '../random.ts'
+import type { Random } from '../random.ts'
 
 type HistoryStore = Omit<Store, 'backup' | 'close' | 'dailyUsage'>
 

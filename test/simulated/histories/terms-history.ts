@@ -2,22 +2,22 @@
  * One history of terms: the configuration is changed twenty times under fifty subscribers of all states, by nodes of which one still has the
  * configuration before. After each event every account is compared with what was bought and announced, by a model of its own.
  */
-import type { Money } from '../../src/domain/billing/money.ts'
-import { createCalendar } from '../../src/domain/billing/period.ts'
-import type { Plan } from '../../src/domain/billing/plan.ts'
-import { termsNoticeMs } from '../../src/domain/billing/subscription-notice.ts'
-import { renewalGraceMs } from '../../src/domain/billing/subscription-queue.ts'
-import { comparePlans, includesPlan, resolvePlan, serializePlan } from '../../src/domain/billing/terms.ts'
-import type { Account } from '../../src/domain/identity/account.ts'
-import { AttemptLimits, mergeAttemptLimits } from '../../src/domain/identity/limits/attempt-limits.ts'
-import type { PurchaseEmail } from '../../src/domain/member-mailer.ts'
-import { PurchaseMailService } from '../../src/domain/services/orders/purchase-mail-service.ts'
-import { createCodes, RedeemCodeService } from '../../src/domain/services/redeem-code-service.ts'
-import type { Store } from '../../src/domain/store.ts'
-import { drawPlans } from '../support/payments/drawn-plans.ts'
-import { createOrderWorld, createRequest, testClient, worldIds } from '../support/payments/order-world.ts'
-import { createManualProvider, PaymentProviderStandIn } from '../support/payments/payment-provider-stand-in.ts'
-import { createRandom } from './random.ts'
+import type { Money } from '../../../src/domain/billing/money.ts'
+import { createCalendar } from '../../../src/domain/billing/period.ts'
+import type { Plan } from '../../../src/domain/billing/plan.ts'
+import { termsNoticeMs } from '../../../src/domain/billing/subscription-notice.ts'
+import { renewalGraceMs } from '../../../src/domain/billing/subscription-queue.ts'
+import { comparePlans, includesPlan, resolvePlan, serializePlan } from '../../../src/domain/billing/terms.ts'
+import type { Account } from '../../../src/domain/identity/account.ts'
+import { AttemptLimits, mergeAttemptLimits } from '../../../src/domain/identity/limits/attempt-limits.ts'
+import type { PurchaseEmail } from '../../../src/domain/member-mailer.ts'
+import { PurchaseMailService } from '../../../src/domain/services/orders/purchase-mail-service.ts'
+import { createCodes, RedeemCodeService } from '../../../src/domain/services/redeem-code-service.ts'
+import type { Store } from '../../../src/domain/store.ts'
+import { drawPlans } from '../../support/payments/drawn-plans.ts'
+import { createOrderWorld, createRequest, testClient, worldIds } from '../../support/payments/order-world.ts'
+import { createManualProvider, PaymentProviderStandIn } from '../../support/payments/payment-provider-stand-in.ts'
+import { createRandom } from '../random.ts'
 
 export interface TermsHistoryOptions {
   readonly seed: number

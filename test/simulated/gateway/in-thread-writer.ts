@@ -1,11 +1,11 @@
 /** The writer of a ledger without its thread: the real executor on a database in memory. A test may hold its replies, or let it refuse. */
 import Sqlite from 'better-sqlite3'
-import { decodeOperation, encodeResult } from '../../src/store/ledger/operation-codec.ts'
-import type { Connection } from '../../src/store/sqlite/connection/connection.ts'
-import { StatementCache } from '../../src/store/sqlite/connection/statement-cache.ts'
-import type { WriterOp, WriterReply, WriterRequest, WriterResult } from '../../src/store/sqlite/connection/writer-protocol.ts'
-import { LedgerExecutor } from '../../src/store/sqlite/ledger/ledger-executor.ts'
-import type { ConnectWriter } from '../../src/store/sqlite/writer/writer-connection.ts'
+import { decodeOperation, encodeResult } from '../../../src/store/ledger/operation-codec.ts'
+import type { Connection } from '../../../src/store/sqlite/connection/connection.ts'
+import { StatementCache } from '../../../src/store/sqlite/connection/statement-cache.ts'
+import type { WriterOp, WriterReply, WriterRequest, WriterResult } from '../../../src/store/sqlite/connection/writer-protocol.ts'
+import { LedgerExecutor } from '../../../src/store/sqlite/ledger/ledger-executor.ts'
+import type { ConnectWriter } from '../../../src/store/sqlite/writer/writer-connection.ts'
 
 export class InThreadWriter {
   readonly #db: Connection

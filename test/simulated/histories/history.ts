@@ -2,13 +2,25 @@
  * One history of a gateway: members send turns while upstreams fail, clients are slow or disconnect, the ledger refuses or does not answer, the
  * machine stands still and its wall clock is set. One seed is one history; what must always be true is checked during and after it.
  */
-import { formatDuration } from '../../src/system/duration.ts'
-import { createRandom } from './random.ts'
-import type { Random } from './random.ts'
-import { SimulatedGateway } from './simulated-gateway.ts'
-import type { SentTurn } from './simulated-gateway.ts'
-import { answer, data, done, end, finish, rejection, reset, streamHead, usage, wait, word } from './simulated-upstream.ts'
-import type { Script, SimulatedCall, Step } from './simulated-upstream.ts'
+import { formatDuration } from '../../../src/system/duration.ts'
+import { createRandom } from '../random.ts'
+import type { Random } from '../random.ts'
+import { SimulatedGateway } from '../gateway/simulated-gateway.ts'
+import type { SentTurn } from '../gateway/simulated-gateway.ts'
+import {
+  answer,
+  data,
+  done,
+  end,
+  finish,
+  rejection,
+  reset,
+  streamHead,
+  usage,
+  wait,
+  word,
+} from '../gateway/simulated-upstream.ts'
+import type { Script, SimulatedCall, Step } from '../gateway/simulated-upstream.ts'
 
 export interface History {
   /** Everything that happened, in order. Two runs of a seed have the same. */

@@ -10,6 +10,7 @@ import { orders } from './0008-orders.ts'
 import { operators } from './0009-operators.ts'
 import { saleRecords } from './0010-sale-records.ts'
 import { turnHistory } from './0011-turn-history.ts'
+import { passkeys } from './0013-passkeys.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   operators,
   saleRecords,
   turnHistory,
+  passkeys,
 ]

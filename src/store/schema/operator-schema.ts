@@ -1,10 +1,13 @@
 /** The tables of operators: roles, second factors, sessions, shell links and keys, as Kysely types. Instants are milliseconds. */
+import type { PasskeyPurpose } from '../../domain/identity/operators/passkeys.ts'
 import type { OperatorRole } from '../../domain/identity/operators/operator-role.ts'
 
 export interface OperatorSchema {
   readonly operator: OperatorTable
   readonly second_factor: SecondFactorTable
   readonly recovery_code: RecoveryCodeTable
+  readonly passkey: PasskeyTable
+  readonly passkey_challenge: PasskeyChallengeTable
   readonly operator_session: OperatorSessionTable
   readonly shell_link: ShellLinkTable
   readonly operator_key: OperatorKeyTable
@@ -32,6 +35,27 @@ interface RecoveryCodeTable {
   account: string
   hash: Uint8Array
   used_at: number | null
+}
+
+export interface PasskeyTable {
+  id: string
+  account: string
+  name: string
+  credential: Uint8Array
+  public_key: Uint8Array
+  counter: number
+  /** Separated by blanks. */
+  transports: string
+  created_at: number
+  last_used_at: number | null
+}
+
+/** One for each session and purpose; the newest counts. */
+interface PasskeyChallengeTable {
+  session: string
+  purpose: PasskeyPurpose
+  challenge: Uint8Array
+  expires_at: number
 }
 
 /** Of an account (`account`, `session`), or of a shell link (`system_user`). */

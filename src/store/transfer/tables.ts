@@ -53,6 +53,8 @@ export const transferTables: readonly TransferTable[] = [
   table('operator', 'account'),
   table('second_factor', 'account'),
   table('recovery_code', 'account', 'hash'),
+  table('passkey', 'id'),
+  table('passkey_challenge', 'session', 'purpose'),
   table('operator_session', 'id'),
   table('shell_link', 'hash'),
   table('operator_key', 'id'),

@@ -1,5 +1,6 @@
 /** The storage port of operators: roles, second factors, sessions of the console, shell links and keys. */
 import type { AuditActor } from './operator-actor.ts'
+import type { PasskeyRecords } from './passkeys.ts'
 import type { GroupRole, OperatorRole, OperatorScope } from './operator-role.ts'
 
 /** An account with a role. */
@@ -86,7 +87,7 @@ export interface OperatorRequest {
   readonly answer: { readonly status: number; readonly body: string | null } | null
 }
 
-export interface Operators {
+export interface Operators extends PasskeyRecords {
   /** Whether anything can open the console: a role, a shell link that may be used, or a session of one. */
   isOpen(now: number): Promise<boolean>
   list(now: number): Promise<readonly Operator[]>
@@ -125,7 +126,7 @@ export interface Operators {
   useRecoveryCode(account: string, hash: Uint8Array, at: number): Promise<boolean>
   countRecoveryCodes(account: string): Promise<number>
   replaceRecoveryCodes(account: string, hashes: readonly Uint8Array[]): Promise<void>
-  /** Removes factor, recovery codes and sessions; false if there was none. */
+  /** Removes factor, recovery codes, passkeys and sessions; false if there was none. */
   removeSecondFactor(account: string): Promise<boolean>
 
   createSession(session: NewOperatorSession): Promise<void>

@@ -266,6 +266,7 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
         await transaction.deleteFrom('operator').where('account', '=', id).execute()
         await transaction.deleteFrom('second_factor').where('account', '=', id).execute()
         await transaction.deleteFrom('recovery_code').where('account', '=', id).execute()
+        await transaction.deleteFrom('passkey').where('account', '=', id).execute()
         await transaction.deleteFrom('identity').where('account', '=', id).execute()
         await transaction.deleteFrom('invite_code').where('account', '=', id).execute()
         await transaction.deleteFrom('usage_alert_subscription').where('account', '=', id).execute()

@@ -5,6 +5,7 @@ import { LastOwnerError } from '../../../domain/identity/operators/operator.ts'
 import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { createOperatorKeyRepository, hasEffect } from './operator-keys.ts'
+import { createPasskeyRepository } from './passkeys.ts'
 
 const requestRetentionMs = 86_400_000
 
@@ -12,6 +13,7 @@ export function createOperatorRepository(database: Database): Operators {
   const { read, write, transact } = database
   return {
     ...createOperatorKeyRepository(database),
+    ...createPasskeyRepository(database),
 
     async isOpen(now) {
       const row = await read
@@ -167,6 +169,7 @@ export function createOperatorRepository(database: Database): Operators {
       return transact(async (transaction) => {
         const removed = await transaction.deleteFrom('second_factor').where('account', '=', account).executeTakeFirst()
         await transaction.deleteFrom('recovery_code').where('account', '=', account).execute()
+        await transaction.deleteFrom('passkey').where('account', '=', account).execute()
         await transaction.deleteFrom('operator_session').where('account', '=', account).execute()
         return removed.numDeletedRows > 0n
       })
@@ -279,6 +282,7 @@ export function createOperatorRepository(database: Database): Operators {
     async sweep(now) {
       await write.deleteFrom('operator_session').where('expires_at', '<=', now).execute()
       await write.deleteFrom('shell_link').where('expires_at', '<=', now).execute()
+      await write.deleteFrom('passkey_challenge').where('expires_at', '<=', now).execute()
       await write
         .deleteFrom('operator_request')
         .where('created_at', '<=', now - requestRetentionMs)

@@ -73,6 +73,8 @@ const extraConfig = `
   insert into account_deletion values ('${toAccountId(3)}', 5, 9, 2, 'zh', 'Asia/Shanghai');
   insert into second_factor values ('${toAccountId(1)}', x'00ff', 5, 9);
   insert into recovery_code values ('${toAccountId(1)}', zeroblob(32), null);
+  insert into passkey values ('psk_1', '${toAccountId(1)}', 'a "key"', x'00', x'00ff', 4294967295, 'usb nfc', 5, null);
+  insert into passkey_challenge values ('ses_1', 'sign_in', zeroblob(32), 9);
   insert into operator_session values ('ops_1', zeroblob(32), null, null, 'root', '::1', null, 1, 2, 3);
   insert into shell_link values (zeroblob(32), 'root', 1, 2, null);
   insert into operator_key values ('opk_1', '${toAccountId(1)}', 'ci', 'svc_op_1', 'abcd', zeroblob(32), 'members:read', null, 5, 1, 2, 3, null, 9, null);
@@ -301,7 +303,7 @@ if (postgres !== undefined) {
         await source.close()
       }
     }
-    for (const until of [1, 50, 55, 59, 66, 72]) await t.rejects(attempt(until), /interrupted/, `${until}`)
+    for (const until of [1, 52, 57, 61, 68, 76]) await t.rejects(attempt(until), /interrupted/, `${until}`)
     await t.rejects(
       openTestStore(t, url),
       /is being moved to this database, and is not complete/,

@@ -1,4 +1,4 @@
-/** The contract of every store's operators: roles, second factors, sessions, shell links, keys and idempotent requests. */
+/** The contract of every store's operators: roles, second factors, passkeys, sessions, shell links, keys and idempotent requests. */
 import type { Test } from 'tap'
 import type { Store } from '../../../../src/domain/store.ts'
 import { LastOwnerError } from '../../../../src/domain/identity/operators/operator.ts'
@@ -120,6 +120,76 @@ export function testOperators(t: Test, open: OpenStore): void {
     t.equal(await operators.useRecoveryCode(one, hash(2), noon), false, 'earlier codes are void')
     t.equal(await operators.removeSecondFactor(one), true)
     t.equal(await operators.countRecoveryCodes(one), 0)
+  })
+
+  promise('a passkey belongs to an account with an authenticator, and its counter only grows', async (t, store) => {
+    const { operators, accounts } = store
+    await addAccount(store, 1)
+    await addAccount(store, 2)
+    const passkey = {
+      id: 'psk_1',
+      account: one,
+      name: 'phone',
+      credential: Buffer.from('credential 1'),
+      publicKey: Buffer.from('key'),
+      counter: 0,
+      transports: ['internal', 'hybrid'],
+      createdAt: noon,
+    }
+    t.equal(await operators.addPasskey(passkey, 2), 'no_second_factor')
+    await operators.beginSecondFactor(one, Buffer.from('a'))
+    t.equal(await operators.addPasskey(passkey, 2), 'no_second_factor', 'not before it is confirmed')
+    for (const account of [one, two]) {
+      await operators.beginSecondFactor(account, Buffer.from('a'))
+      await operators.confirmSecondFactor(account, { step: 1, recoveryHashes: [hash(account === one ? 1 : 2)], at: noon })
+    }
+    t.equal(await operators.addPasskey(passkey, 2), 'added')
+    t.equal(await operators.addPasskey({ ...passkey, id: 'psk_2' }, 2), 'known')
+    t.equal(await operators.addPasskey({ ...passkey, id: 'psk_2', account: two }, 2), 'known', 'of another account, too')
+    const others = [2, 3].map((n) => ({ ...passkey, id: `psk_${n}`, credential: Buffer.from(`credential ${n}`) }))
+    const added = await Promise.all(others.map((each) => operators.addPasskey(each, 2)))
+    t.same(added.toSorted(), ['added', 'too_many'])
+    const [first, ...more] = await operators.listPasskeys(one)
+    t.match(first, { id: 'psk_1', name: 'phone', counter: 0, transports: ['internal', 'hybrid'], lastUsedAt: null })
+    t.equal(more.length, 1)
+    t.same(await operators.listPasskeys(two), [])
+
+    t.equal(await operators.recordPasskeyUse('psk_1', { counter: 0, at: noon + 1 }), true, 'without a counter')
+    const uses = await Promise.all([4, 4].map((counter) => operators.recordPasskeyUse('psk_1', { counter, at: noon + 2 })))
+    t.equal(uses.filter(Boolean).length, 1)
+    for (const counter of [0, 3, 4]) t.equal(await operators.recordPasskeyUse('psk_1', { counter, at: noon }), false)
+    t.match((await operators.listPasskeys(one))[0], { counter: 4, lastUsedAt: noon + 2 })
+    t.equal(await operators.removePasskey(two, 'psk_1'), undefined, 'of another account')
+    t.equal(await operators.removePasskey(one, 'psk_1'), 'phone')
+    t.equal(await operators.recordPasskeyUse('psk_1', { counter: 9, at: noon }), false, 'removed')
+
+    t.equal(await operators.removeSecondFactor(one), true)
+    t.same(await operators.listPasskeys(one), [], 'the reset of the second factor removes them')
+    await operators.addPasskey({ ...passkey, account: two }, 2)
+    await operators.setRole(two, byHand('reader'), noon)
+    await operators.setRole(two, null, noon)
+    t.equal((await operators.listPasskeys(two)).length, 1, 'a role that is taken leaves them')
+    await accounts.erase(two, noon)
+    t.same(await operators.listPasskeys(two), [])
+  })
+
+  promise('a passkey’s challenge is good once, for its session and purpose, until its end', async (t, { operators }) => {
+    const owner = { session: 'ops_1', purpose: 'step_up' } as const
+    await operators.beginPasskeyChallenge(owner, hash(1), noon + 300)
+    await operators.beginPasskeyChallenge(owner, hash(2), noon + 300)
+    t.equal(await operators.takePasskeyChallenge({ ...owner, purpose: 'register' }, noon), undefined)
+    t.equal(await operators.takePasskeyChallenge({ ...owner, session: 'ops_2' }, noon), undefined)
+    const taken = await Promise.all([1, 2].map(() => operators.takePasskeyChallenge(owner, noon)))
+    t.same(
+      taken.filter((each) => each !== undefined).map((each) => Buffer.from(each)),
+      [hash(2)],
+      'the newest, for one caller',
+    )
+    await operators.beginPasskeyChallenge(owner, hash(3), noon + 300)
+    t.equal(await operators.takePasskeyChallenge(owner, noon + 300), undefined, 'expired')
+    await operators.beginPasskeyChallenge(owner, hash(4), noon + 300)
+    await operators.sweep(noon + 300)
+    t.equal(await operators.takePasskeyChallenge(owner, noon), undefined, 'swept')
   })
 
   promise('a shell link is good once, until its end', async (t, { operators }) => {

@@ -3,11 +3,10 @@
  * ask `decideAccess`.
  */
 import type { Context } from 'koa'
-import { decideAccess } from '../domain/identity/operators/operator-actor.ts'
+import { decideAccess, isStepUpFresh } from '../domain/identity/operators/operator-actor.ts'
 import type { OperatorAccess } from '../domain/identity/operators/operator-actor.ts'
 import { GatewayError } from '../errors.ts'
-import { readConsoleCode } from '../pages/components/console-code.ts'
-import { createErrorInWords } from '../pages/components/fields.ts'
+import { createProofError, readConsoleProof } from '../pages/components/console-proof.ts'
 import { requireOperatorContext } from '../pages/page.ts'
 import type {
   OperatorAction,
@@ -24,24 +23,27 @@ import { getClientInfo } from './session-auth.ts'
 
 /** The operator of the console's cookie. */
 export async function findPageOperator(ctx: Context, services: Services): Promise<PageOperator | undefined> {
-  const { consoleSessions, secondFactors } = services.membership
+  const { consoleSessions, passkeys, secondFactors } = services.membership
   const token = readOperatorCookie(ctx, services)
   let actor = token === null ? undefined : await consoleSessions.resolve(token)
   if (actor === undefined) return undefined
   const found = actor
   const account = found.kind === 'session' ? await services.store.accounts.find(found.account) : undefined
+  const needsProof = found.kind === 'session' && !isStepUpFresh(found, services.clock.now())
   return {
     account: account ?? null,
+    offersPasskey: needsProof && (await passkeys.isOffered(found.account)),
     get actor() {
       return actor ?? found
     },
-    async stepUp(code) {
-      if (found.kind !== 'session') return false
-      const method = await secondFactors.verify(found.account, code, getClientInfo(ctx, services))
-      if (method === undefined) return false
+    async stepUp(proof) {
+      if (found.kind !== 'session') return 'code'
+      const place = { session: found.session, purpose: 'step_up' } as const
+      const result = await secondFactors.verify(found.account, proof, place, getClientInfo(ctx, services))
+      if (result.kind === 'refused') return result.why
       await consoleSessions.stepUp(found.session)
       actor = { ...found, verifiedAt: services.clock.now() }
-      return true
+      return null
     },
   }
 }
@@ -74,9 +76,9 @@ export function guardActions(actions: OperatorActions): PageActions<PageContext>
 async function authorize({ operator, services }: OperatorContext, access: OperatorAccess, form: SubmittedForm): Promise<void> {
   const decide = () => decideAccess(operator.actor, access, services.clock.now())
   if (decide() === 'step_up_required') {
-    const code = readConsoleCode(form)
-    if (code !== null && !(await operator.stepUp(code)))
-      throw createErrorInWords('invalid_credentials', 'code', (t) => t.operator.wrongCode)
+    const proof = readConsoleProof(form)
+    const refusal = proof === null ? null : await operator.stepUp(proof)
+    if (refusal !== null) throw createProofError(refusal)
   }
   const decision = decide()
   if (decision === 'allowed') return

@@ -4,6 +4,7 @@ import type { ClientInfo } from '../domain/identity/client-info.ts'
 import type { Session } from '../domain/identity/session.ts'
 import type { OperatorAccess } from '../domain/identity/operators/operator-actor.ts'
 import type { ConsoleActor } from '../domain/services/operators/console-session-service.ts'
+import type { SecondFactorProof, SecondFactorRefusal } from '../domain/services/operators/second-factor-service.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Operations } from '../services/operations.ts'
 import type { Services } from '../services/services.ts'
@@ -160,8 +161,10 @@ export interface PageOperator {
   readonly actor: ConsoleActor
   /** Null for a shell link. */
   readonly account: Account | null
-  /** Proves the second factor again; false for a wrong code. @throws TooManyAttempts */
-  readonly stepUp: (code: string) => Promise<boolean>
+  /** Whether a fresh proof is missing that a passkey can give. */
+  readonly offersPasskey: boolean
+  /** Proves the second factor again; null where it was accepted. @throws TooManyAttempts */
+  readonly stepUp: (proof: SecondFactorProof) => Promise<SecondFactorRefusal | null>
 }
 
 /** The OAuth client's request in the address of the page. */

@@ -5,6 +5,7 @@ import type { BodyBudgetBounds } from '../access/limits/body-budget.ts'
 import type { Limits } from '../access/limits/limits.ts'
 import { Credentials } from '../access/credentials.ts'
 import { createOneTimePasswords } from '../access/one-time-passwords.ts'
+import { createPasskeyProtocol } from '../access/passkey-protocol.ts'
 import { MediaAddressGuard } from '../access/media-address-guard.ts'
 import { TrustedIssuers } from '../access/trusted-issuers.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -141,6 +142,11 @@ export function createServices(deps: ServiceDeps): CreatedServices {
       Object.entries(config.signIn.providers).map(([id, { groups }]) => [id, Object.entries(groups?.roles ?? {})]),
     ),
     oneTimePasswords: createOneTimePasswords({ issuer: config.brand.name, secret, random: (size) => ids.bytes(size) }),
+    passkeyProtocol: createPasskeyProtocol({
+      name: config.brand.name,
+      getSite: () => origins.site,
+      random: (size) => ids.bytes(size),
+    }),
     rules: { ...config.signIn, isDisposable: config.signIn.blockDisposable ? createDisposableDomainCheck() : () => false },
     attemptLimitTable,
     boostRules: config.boosts,

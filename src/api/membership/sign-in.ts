@@ -1,5 +1,6 @@
 /** Signing in and out by code, link, password and provider; changing the password; deleting the account. */
 import { z } from 'zod'
+import { passkeyPurposes } from '../../domain/identity/operators/passkeys.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import {
   stripCodeSeparators,
@@ -208,4 +209,19 @@ export const finishProvider = defineEndpoint({
   summary: 'Redirect target of the provider: signs in and redirects to `next`, or to `/sign-in?error={code}`.',
   status: 302,
   errors: ['not_found'],
+})
+
+export const createPasskeyOptions = defineEndpoint({
+  method: 'post',
+  path: '/api/membership/auth/passkeys/options',
+  security: 'session_cookie',
+  summary: "Returns what a page of the console shows the browser's authenticator (WebAuthn), with a challenge that is good once.",
+  body: z.object({
+    purpose: z.enum(passkeyPurposes).meta({
+      description:
+        '`sign_in`: to the console; `step_up`: a fresh proof in it; `register`: a new passkey, which needs a fresh proof.',
+    }),
+  }),
+  response: z.strictObject({ ok, options: z.looseObject({ challenge: z.string() }) }),
+  errors: ['not_found', 'step_up_required'],
 })

@@ -46,6 +46,8 @@ export const auditEvents = [
   'second_factor_failed',
   'recovery_codes_made',
   'recovery_code_used',
+  'passkey_added',
+  'passkey_removed',
   'console_opened',
   'console_closed',
   'operator_key_made',

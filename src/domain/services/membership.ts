@@ -34,11 +34,13 @@ import { RedeemCodeService } from './redeem-code-service.ts'
 import { SubscriptionService } from './subscription-service.ts'
 import { UsageAlertService } from './usage-alert-service.ts'
 import type { OneTimePasswords } from '../identity/operators/one-time-passwords.ts'
+import type { PasskeyProtocol } from '../identity/operators/passkeys.ts'
 import { ConsoleSessionService } from './operators/console-session-service.ts'
 import { MemberAdminService } from './operators/member-admin-service.ts'
 import { OperatorKeyService } from './operators/operator-key-service.ts'
 import type { GroupRoles } from './operators/operator-role-service.ts'
 import { OperatorRoleService } from './operators/operator-role-service.ts'
+import { PasskeyService } from './operators/passkey-service.ts'
 import { SecondFactorService } from './operators/second-factor-service.ts'
 import { TurnHistoryService } from './operators/turn-history-service.ts'
 
@@ -52,6 +54,7 @@ interface MembershipDeps {
   readonly sessionPrefix: string
   readonly operatorKeyPrefix: string
   readonly oneTimePasswords: OneTimePasswords
+  readonly passkeyProtocol: PasskeyProtocol
   readonly groupRoles: GroupRoles
   readonly rules: EmailRules & SignUpRules
   readonly attemptLimitTable: AttemptLimitTable
@@ -97,6 +100,7 @@ export interface Membership {
   readonly operatorRoles: OperatorRoleService
   readonly operatorKeys: OperatorKeyService
   readonly secondFactors: SecondFactorService
+  readonly passkeys: PasskeyService
   readonly consoleSessions: ConsoleSessionService
   readonly turnHistory: TurnHistoryService
   readonly attemptLimits: AttemptLimits
@@ -156,6 +160,7 @@ export function createMembership(deps: MembershipDeps): Membership {
   const signUp = new SignUpService(sharedDeps)
   const sessions = new SessionService(sharedDeps)
   const operatorRoles = new OperatorRoleService(sharedDeps)
+  const passkeys = new PasskeyService(sharedDeps)
   return {
     signIn: new SignInService({ ...sharedDeps, signUp, sessions }),
     providerSignIn: new ProviderSignInService({ ...sharedDeps, signUp, sessions, operatorRoles }),
@@ -174,7 +179,8 @@ export function createMembership(deps: MembershipDeps): Membership {
     memberAdmin: new MemberAdminService({ ...sharedDeps, subscriptions }),
     operatorRoles,
     operatorKeys: new OperatorKeyService(sharedDeps),
-    secondFactors: new SecondFactorService(sharedDeps),
+    secondFactors: new SecondFactorService({ ...sharedDeps, passkeys }),
+    passkeys,
     consoleSessions: new ConsoleSessionService(sharedDeps),
     turnHistory: new TurnHistoryService({ store, clock, historyCalendar: createCalendar(deps.timeZone) }),
     attemptLimits,

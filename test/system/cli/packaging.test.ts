@@ -76,8 +76,8 @@ t.test('the tarball, installed into an empty folder, runs compiled: svc, svc-gat
   )
   t.notOk(existsSync(join(packages, 'better-sqlite3/build')), 'nothing was compiled')
   const megabytes = Math.round(measureFolder(prefix) / 1_000_000)
-  // Stripe's library, which is optional, has 22 of them.
-  t.ok(megabytes < 140, `${megabytes} MB are installed, less than 140`)
+  // Stripe's library, which is optional, has 22 of them, and that of passkeys 8.
+  t.ok(megabytes < 148, `${megabytes} MB are installed, less than 148`)
   symlinkSync(modules, join(app, 'node_modules'))
   writeFileSync(join(app, 'package.json'), '{"private":true,"type":"module"}')
   const bin = (name: string) => join(prefix, 'bin', name)

@@ -38,6 +38,8 @@ const scopeOfAction: Readonly<Record<string, string>> = {
   '/operator/system run_doctor': 'routing:write',
   '/operator/session step_up': '',
   '/operator/session renew_codes': '!',
+  '/operator/session add_passkey': '!',
+  '/operator/session remove_passkey': '!',
   '/operator/session close': '',
 }
 const scopesByRole: Readonly<Record<OperatorRole, string>> = {

@@ -1,20 +1,24 @@
 /**
- * The second factor of operators: codes of an authenticator (TOTP, RFC 6238), and ten recovery codes.
+ * The second factor of operators: codes of an authenticator (TOTP, RFC 6238), ten recovery codes, and passkeys.
  *
  * The bound on guessing: `second-factor-by-account` allows five wrong codes in any hour, of either kind, from any number of clients, and only
  * from a session of the member. Three codes of a million are right at a time, so a year of guessing succeeds with a chance of 12 %, and every
- * wrong code is in the audit log. A right code does not count. Each step of 30 s is accepted once, and none before it.
+ * wrong code is in the audit log. A right code does not count. Each step of 30 s is accepted once, and none before it. Refused answers of
+ * passkeys count with them.
  */
 import { createHmac, hkdfSync } from 'node:crypto'
 import type { AuditWriter } from '../../identity/audit.ts'
 import type { AttemptLimits } from '../../identity/limits/attempt-limits.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
 import type { OneTimePasswords, SetupKey } from '../../identity/operators/one-time-passwords.ts'
+import type { PasskeyRefusal } from '../../identity/operators/passkeys.ts'
 import type { Store } from '../../store.ts'
+import type { PasskeyService } from './passkey-service.ts'
 
 interface SecondFactorDeps {
   readonly store: Pick<Store, 'operators'>
   readonly oneTimePasswords: OneTimePasswords
+  readonly passkeys: Pick<PasskeyService, 'verify'>
   readonly attemptLimits: AttemptLimits
   readonly writeAudit: AuditWriter
   readonly clock: { now(): number }
@@ -28,7 +32,21 @@ const recoveryCodes = 10
 const recoveryAlphabet = '23456789abcdefghjkmnpqrstuvwxyz'
 const recoveryLength = 10
 
-export type SecondFactorMethod = 'code' | 'recovery_code'
+export type SecondFactorMethod = 'code' | 'recovery_code' | 'passkey'
+
+export type SecondFactorProof =
+  | { readonly kind: 'code'; readonly code: string }
+  /** The answer of a browser, as JSON. */
+  | { readonly kind: 'passkey'; readonly answer: string }
+
+/** Where a proof is given: for a challenge of the member's session, or of the console's. */
+export type SecondFactorPlace = { readonly session: string; readonly purpose: 'sign_in' | 'step_up' }
+
+export type SecondFactorRefusal = 'code' | PasskeyRefusal
+
+export type SecondFactorResult =
+  | { readonly kind: 'proven'; readonly method: SecondFactorMethod }
+  | { readonly kind: 'refused'; readonly why: SecondFactorRefusal }
 
 export class SecondFactorService {
   readonly #deps: SecondFactorDeps
@@ -64,7 +82,11 @@ export class SecondFactorService {
   /** Returns the recovery codes, which are shown once; undefined for a wrong code. @throws TooManyAttempts */
   async confirm(account: string, code: string, client: ClientInfo): Promise<readonly string[] | undefined> {
     const { store, writeAudit, clock } = this.#deps
-    const step = await this.#guess(account, client, () => this.#findStep(account, code, 'pending'))
+    let step: number | undefined
+    await this.#guess(account, client, async () => {
+      step = await this.#findStep(account, code, 'pending')
+      return step === undefined ? refuse('code') : { kind: 'proven', method: 'code' }
+    })
     if (step === undefined) return undefined
     const codes = this.#createRecoveryCodes()
     const recoveryHashes = codes.map((each) => this.#hashRecoveryCode(account, each))
@@ -73,22 +95,35 @@ export class SecondFactorService {
     return codes
   }
 
-  /** How the code proved the second factor; undefined for a wrong code, and one that was used before. @throws TooManyAttempts */
-  async verify(account: string, code: string, client: ClientInfo): Promise<SecondFactorMethod | undefined> {
-    const { store, writeAudit, clock } = this.#deps
-    const method = await this.#guess(account, client, async (): Promise<SecondFactorMethod | undefined> => {
-      if (/^\d{6}$/.test(code)) {
-        const step = await this.#findStep(account, code, 'confirmed')
-        return step !== undefined && (await store.operators.useStep(account, step)) ? 'code' : undefined
-      }
-      const hash = this.#hashRecoveryCode(account, code)
-      return (await store.operators.useRecoveryCode(account, hash, clock.now())) ? 'recovery_code' : undefined
+  /** A proof is good once. @throws TooManyAttempts */
+  async verify(
+    account: string,
+    proof: SecondFactorProof,
+    place: SecondFactorPlace,
+    client: ClientInfo,
+  ): Promise<SecondFactorResult> {
+    const { store, passkeys, writeAudit } = this.#deps
+    const result = await this.#guess(account, client, async () => {
+      if (proof.kind === 'code') return this.#checkCode(account, proof.code)
+      const why = await passkeys.verify(account, place, proof.answer)
+      return why === null ? { kind: 'proven', method: 'passkey' } : refuse(why)
     })
-    if (method === 'recovery_code') {
+    if (result.kind === 'proven' && result.method === 'recovery_code') {
       const left = await store.operators.countRecoveryCodes(account)
       await writeAudit('recovery_code_used', account, client, { left })
     }
-    return method
+    return result
+  }
+
+  async #checkCode(account: string, code: string): Promise<SecondFactorResult> {
+    const { store, clock } = this.#deps
+    if (/^\d{6}$/.test(code)) {
+      const step = await this.#findStep(account, code, 'confirmed')
+      const isRight = step !== undefined && (await store.operators.useStep(account, step))
+      return isRight ? { kind: 'proven', method: 'code' } : refuse('code')
+    }
+    const isRight = await store.operators.useRecoveryCode(account, this.#hashRecoveryCode(account, code), clock.now())
+    return isRight ? { kind: 'proven', method: 'recovery_code' } : refuse('code')
   }
 
   countRecoveryCodes(account: string): Promise<number> {
@@ -116,13 +151,13 @@ export class SecondFactorService {
   }
 
   /** Counts the guess before it is checked, so that concurrent ones cannot exceed the limit, and uncounts a right one. */
-  async #guess<Proof>(account: string, client: ClientInfo, check: () => Promise<Proof | undefined>): Promise<Proof | undefined> {
+  async #guess(account: string, client: ClientInfo, check: () => Promise<SecondFactorResult>): Promise<SecondFactorResult> {
     const { attemptLimits, writeAudit, clock } = this.#deps
     await attemptLimits.consume('second-factor-by-account', account, clock.now())
-    const proof = await check()
-    if (proof === undefined) await writeAudit('second_factor_failed', account, client, null)
-    else await attemptLimits.restore('second-factor-by-account', account)
-    return proof
+    const result = await check()
+    if (result.kind === 'proven') await attemptLimits.restore('second-factor-by-account', account)
+    else await writeAudit('second_factor_failed', account, client, { why: result.why })
+    return result
   }
 
   #createRecoveryCodes(): readonly string[] {
@@ -141,4 +176,8 @@ export class SecondFactorService {
     const plain = code.toLowerCase().replaceAll(/[\s-]/g, '')
     return createHmac('sha256', this.#recoveryKey).update(`${account} ${plain}`).digest()
   }
+}
+
+function refuse(why: SecondFactorRefusal): SecondFactorResult {
+  return { kind: 'refused', why }
 }

@@ -6,6 +6,7 @@ import { mountBoostRoutes } from './boost.ts'
 import { mountDeviceRoutes } from './devices.ts'
 import { mountKeyRoutes } from './keys.ts'
 import { mountOrderRoutes } from './orders.ts'
+import { mountPasskeyRoutes } from './passkeys.ts'
 import { mountPlanRoutes } from './plans.ts'
 import { mountProviderRoutes } from './providers.ts'
 import { mountRedeemCodeRoutes } from './redeem-codes.ts'
@@ -19,6 +20,7 @@ export function mountMembershipRoutes(serve: ServeEndpoint, services: Services):
   mountPlanRoutes(serve, services)
   mountSignInRoutes(serve, services, providers)
   mountProviderRoutes(serve, services, providers)
+  mountPasskeyRoutes(serve, services)
   mountSessionRoutes(serve, services)
   mountDeviceRoutes(serve, services)
   mountKeyRoutes(serve, services)

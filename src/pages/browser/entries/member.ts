@@ -2,6 +2,7 @@
 import './site.ts'
 import { setUpDialogs } from '../components/dialogs.ts'
 import { showLocalTimes } from '../components/local-times.ts'
+import { findElements } from '../page.ts'
 import { selectRefusedEntry, setUpPostForms, submitOpenedForm } from '../components/post-forms.ts'
 
 setUpDialogs()
@@ -9,3 +10,6 @@ showLocalTimes()
 setUpPostForms()
 selectRefusedEntry()
 submitOpenedForm()
+
+const passkeys = findElements('[data-passkey]', HTMLElement)
+if (passkeys.length > 0) void import('../lazy/passkeys.ts').then(({ setUpPasskeys }) => setUpPasskeys(passkeys))

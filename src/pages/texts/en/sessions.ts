@@ -61,6 +61,8 @@ export const sessions = {
     second_factor_failed: 'A second factor was wrong',
     recovery_codes_made: 'Recovery codes made',
     recovery_code_used: 'Recovery code used',
+    passkey_added: 'Passkey added',
+    passkey_removed: 'Passkey removed',
     console_opened: 'Console opened',
     console_closed: 'Console closed',
     operator_key_made: 'Operator key created',

@@ -63,6 +63,8 @@ export const sessions: typeof english = {
     second_factor_failed: '两步验证失败',
     recovery_codes_made: '已生成恢复码',
     recovery_code_used: '已使用恢复码',
+    passkey_added: '已添加通行密钥',
+    passkey_removed: '已移除通行密钥',
     console_opened: '已打开控制台',
     console_closed: '已退出控制台',
     operator_key_made: '已创建管理员密钥',

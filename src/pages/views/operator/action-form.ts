@@ -2,7 +2,7 @@
 import { isStepUpFresh } from '../../../domain/identity/operators/operator-actor.ts'
 import { maxReasonChars } from '../../../domain/services/operators/operator-author.ts'
 import type { OperatorAuthor } from '../../../domain/services/operators/operator-author.ts'
-import { renderConsoleCode } from '../../components/console-code.ts'
+import { renderConsoleProof } from '../../components/console-proof.ts'
 import { renderDialog, renderDialogEnd } from '../../components/dialog.ts'
 import { readText } from '../../components/fields.ts'
 import { PageForm } from '../../components/form.ts'
@@ -60,7 +60,7 @@ export function renderActionForm<Actions extends Readonly<Record<string, Operato
                 hint: isReasonShown ? texts.reasonShown : texts.reasonKept,
                 attributes: reason,
               })}
-              ${needsProof && renderConsoleCode(context, pageForm, texts.proofHint)}
+              ${needsProof && renderConsoleProof(context, pageForm, { purpose: operator.offersPasskey ? 'step_up' : null, hint: texts.proofHint })}
               ${renderDialogEnd(context, opener, isDanger ? 'danger' : '')}`,
           }),
   })

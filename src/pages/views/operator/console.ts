@@ -1,11 +1,12 @@
 /** `/operator`: sets up and asks for the second factor; to an operator who is signed in, it is the console's first page. */
 import { stepUpMs } from '../../../domain/identity/operators/operator-actor.ts'
+import type { PasskeyPurpose } from '../../../domain/identity/operators/passkeys.ts'
 import type { Operator } from '../../../domain/identity/operators/operator.ts'
 import type { SecondFactorMethod } from '../../../domain/services/operators/second-factor-service.ts'
 import { GatewayError } from '../../../errors.ts'
 import { createCardView } from '../../components/card-page.ts'
-import { readConsoleCode, renderConsoleCode } from '../../components/console-code.ts'
-import { createErrorInWords, createFieldError } from '../../components/fields.ts'
+import { createProofError, readConsoleCode, renderConsoleProof, requireConsoleProof } from '../../components/console-proof.ts'
+import { createFieldError } from '../../components/fields.ts'
 import { PageForm } from '../../components/form.ts'
 import { renderFacts } from '../../components/list.ts'
 import { html } from '../../html.ts'
@@ -50,15 +51,18 @@ export async function createConsoleView(context: PageContext): Promise<View> {
     )
   const member = requireMember(context)
   await requireRole(member)
-  const { secondFactors } = services.membership
+  const { passkeys, secondFactors } = services.membership
   const state = await secondFactors.findState(viewer.id)
-  if (state === 'confirmed') return drawCodeForm(context, 'verify')
+  if (state === 'confirmed') {
+    const purpose = (await passkeys.isOffered(viewer.id)) ? 'sign_in' : null
+    return drawCodeForm(context, { action: 'verify', purpose })
+  }
   if (!(await isFreshSignIn(member))) return drawSignInAgain(context)
   const setup = state === 'pending' ? await secondFactors.findPending(viewer.id, toLabel(member)) : undefined
   if (setup === undefined) return drawBegin(context)
   return drawCodeForm(
     context,
-    'confirm',
+    { action: 'confirm', purpose: null },
     html`<p class="sub">${t.operator.setUpLead}</p>
       ${renderQrCode(setup.uri, t.operator.picture)}
       ${renderFacts([[t.operator.setUpKey, html`<code>${setup.key.match(/.{1,4}/g)?.join(' ')}</code>`]])}`,
@@ -77,7 +81,7 @@ async function confirm(context: PageContext, form: SubmittedForm): Promise<View>
   const code = readCode(form)
   if (!(await isFreshSignIn(member))) return drawSignInAgain(context)
   const codes = await secondFactors.confirm(member.viewer.id, code, context.browser.client)
-  if (codes === undefined) throw createWrongCodeError()
+  if (codes === undefined) throw createProofError('code')
   await openSession(member, form, 'code', code)
   return drawRecoveryCodes(context, codes, getNext(context))
 }
@@ -85,14 +89,16 @@ async function confirm(context: PageContext, form: SubmittedForm): Promise<View>
 async function verify(context: PageContext, form: SubmittedForm, isRepeat: boolean): Promise<PageRedirect> {
   const member = await requireOperator(context)
   const { secondFactors } = context.services.membership
-  const code = readCode(form)
+  const proof = requireConsoleProof(form)
+  const proven = proof.kind === 'code' ? proof.code : proof.answer
   if (isRepeat) {
-    context.browser.setConsoleToken(deriveToken(member, form, code))
+    context.browser.setConsoleToken(deriveToken(member, form, proven))
     return { path: getNext(context) }
   }
-  const method = await secondFactors.verify(member.viewer.id, code, context.browser.client)
-  if (method === undefined) throw createWrongCodeError()
-  await openSession(member, form, method, code)
+  const place = { session: member.member.id, purpose: 'sign_in' } as const
+  const result = await secondFactors.verify(member.viewer.id, proof, place, context.browser.client)
+  if (result.kind === 'refused') throw createProofError(result.why)
+  await openSession(member, form, result.method, proven)
   return { path: getNext(context), done: 'verified' }
 }
 
@@ -148,10 +154,6 @@ function getPath(context: PageContext): string {
   return next === path ? path : `${path}?${new URLSearchParams({ next })}`
 }
 
-function createWrongCodeError(): GatewayError {
-  return createErrorInWords('invalid_credentials', 'code', (t) => t.operator.wrongCode)
-}
-
 function draw({ t }: PageContext, content: Html, title = t.operator.title): View {
   return createCardView({ title, content, look: 'device' })
 }
@@ -184,17 +186,27 @@ function drawBegin(context: PageContext): View {
   )
 }
 
-function drawCodeForm(context: PageContext, action: 'confirm' | 'verify', before?: Html): View {
-  const { operator } = context.t
-  return draw(context, html`${before} ${renderCodeForm(context, action)}`, action === 'confirm' ? operator.setUp : operator.title)
+interface CodeForm {
+  readonly action: 'confirm' | 'verify'
+  /** Null: no passkey is offered. */
+  readonly purpose: PasskeyPurpose | null
 }
 
-function renderCodeForm(context: PageContext, action: 'confirm' | 'verify'): Html {
+function drawCodeForm(context: PageContext, code: CodeForm, before?: Html): View {
+  const { operator } = context.t
+  return draw(
+    context,
+    html`${before} ${renderCodeForm(context, code)}`,
+    code.action === 'confirm' ? operator.setUp : operator.title,
+  )
+}
+
+function renderCodeForm(context: PageContext, { action, purpose }: CodeForm): Html {
   const { operator } = context.t
   const form = new PageForm(context, action)
   return form.render({
     path: getPath(context),
-    content: html`${renderConsoleCode(context, form, action === 'verify' ? operator.codeHint : operator.confirmHint)}
+    content: html`${renderConsoleProof(context, form, { purpose, hint: action === 'verify' ? operator.codeHint : operator.confirmHint })}
       <div class="form-end"><button class="button block">${operator.verify}</button></div>`,
   })
 }

@@ -1,8 +1,7 @@
 /** `/operator/session`: who is signed in to the console, what they may do, and the fresh proof that money and keys need. */
 import { isStepUpFresh, listScopes, stepUpMs } from '../../../domain/identity/operators/operator-actor.ts'
 import { GatewayError } from '../../../errors.ts'
-import { readConsoleCode, renderConsoleCode } from '../../components/console-code.ts'
-import { createErrorInWords, createFieldError } from '../../components/fields.ts'
+import { createProofError, renderConsoleProof, requireConsoleProof } from '../../components/console-proof.ts'
 import { PageForm } from '../../components/form.ts'
 import { renderFacts } from '../../components/list.ts'
 import { renderTime } from '../../components/time.ts'
@@ -12,18 +11,20 @@ import { requireOperatorContext } from '../../page.ts'
 import type { OperatorActions, OperatorContext, PageContext, View } from '../../page.ts'
 import { nameOperator, nameRole, renderLeaveForm } from './operator-name.ts'
 import { createOperatorView } from './operator-frame.ts'
+import { passkeyActions, renderPasskeys } from './passkeys.ts'
 import { drawRecoveryCodes } from './recovery-codes.ts'
 import { consoleSections } from './sections.ts'
 
 const { path } = consoleSections.session
 
 export const consoleSessionActions: OperatorActions = {
+  ...passkeyActions,
+
   step_up: {
     access: { scope: null },
     async run({ operator }, form) {
-      const code = readConsoleCode(form)
-      if (code === null) throw createFieldError('code', 'missing')
-      if (!(await operator.stepUp(code))) throw createErrorInWords('invalid_credentials', 'code', (t) => t.operator.wrongCode)
+      const refusal = await operator.stepUp(requireConsoleProof(form))
+      if (refusal !== null) throw createProofError(refusal)
       return { path, done: 'verified' }
     },
   },
@@ -69,7 +70,7 @@ export async function createConsoleSessionView(page: PageContext): Promise<View>
     title: t.console.sections.session,
     lead: texts.consoleLead,
     content: html`<section class="card pad" aria-label="${texts.who}">${facts}</section>
-      ${!isFresh && renderStepUp(context)}
+      ${!isFresh && renderStepUp(context)} ${await renderPasskeys(context, isFresh)}
       <div class="console-actions">
         ${isFresh && actor.kind === 'session' && renderRenewal(context)} ${renderLeaveForm(context, 'quiet')}
       </div>`,
@@ -84,7 +85,7 @@ function renderStepUp(context: OperatorContext): Html {
     <div class="card-head"><h2 id="title-step-up">${texts.stepUp}</h2></div>
     ${form.render({
       path,
-      content: html`${renderConsoleCode(context, form)}
+      content: html`${renderConsoleProof(context, form, { purpose: context.operator.offersPasskey ? 'step_up' : null })}
         <div class="form-end"><button class="button">${texts.verify}</button></div>`,
     })}
   </section>`

@@ -8,6 +8,7 @@ import t from 'tap'
 import { unknownReader } from '../../../../src/domain/identity/reader.ts'
 import type { Test } from 'tap'
 import { createOneTimePasswords } from '../../../../src/access/one-time-passwords.ts'
+import { createPasskeyProtocol } from '../../../../src/access/passkey-protocol.ts'
 import { createIds } from '../../../../src/system/ids.ts'
 import { mergeAttemptLimits } from '../../../../src/domain/identity/limits/attempt-limits.ts'
 import { addAccountToken } from '../../../../src/domain/identity/known-device.ts'
@@ -64,6 +65,11 @@ async function openBench(t: Test) {
     sessionPrefix: 'svc_sess_',
     operatorKeyPrefix: 'svc_op_',
     groupRoles: {},
+    passkeyProtocol: createPasskeyProtocol({
+      name: 'svc',
+      getSite: () => 'https://svc.example',
+      random: (size) => Buffer.alloc(size, 1),
+    }),
     oneTimePasswords: createOneTimePasswords({
       issuer: 'svc',
       secret: Buffer.alloc(32, 7),

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { createOneTimePasswords } from '../../../../src/access/one-time-passwords.ts'
+import { createPasskeyProtocol } from '../../../../src/access/passkey-protocol.ts'
 import { unknownReader } from '../../../../src/domain/identity/reader.ts'
 import { createIds } from '../../../../src/system/ids.ts'
 import { mergeAttemptLimits } from '../../../../src/domain/identity/limits/attempt-limits.ts'
@@ -44,6 +45,11 @@ t.test('a request without an email takes as long as one with: until it is queued
     sessionPrefix: 'svc_sess_',
     operatorKeyPrefix: 'svc_op_',
     groupRoles: {},
+    passkeyProtocol: createPasskeyProtocol({
+      name: 'svc',
+      getSite: () => 'https://svc.example',
+      random: (size) => Buffer.alloc(size, 1),
+    }),
     oneTimePasswords: createOneTimePasswords({
       issuer: 'svc',
       secret: Buffer.alloc(32, 7),

@@ -7,7 +7,7 @@ import { requireMember } from '../pages/page.ts'
 import type { Page, PageContext, PageForms, PageRedirect, SubmittedForm, View } from '../pages/page.ts'
 import type { Services } from '../services/services.ts'
 import { toBodyReadOptions } from './endpoint-handler.ts'
-import { guardActions } from './operator-page.ts'
+import { admitOperator, guardActions } from './operator-page.ts'
 import { readForm } from './request/read-body.ts'
 import { isSameOrigin } from './request/origin.ts'
 import { toGatewayError } from './response/attempt-limit-error.ts'
@@ -27,7 +27,12 @@ export async function submitForm(ctx: Context, page: Page, context: PageContext)
   const fields = await readForm(ctx.req, toBodyReadOptions(ctx, context.services))
   const form = { action: fields.get('action') ?? '', subject: fields.get('subject') ?? '', fields }
   if (page.audience === 'members') return runAction(page, page, requireMember(context), form)
-  if (page.audience === 'operators') return runAction(page, { actions: guardActions(page.actions ?? {}) }, context, form)
+  if (page.audience === 'operators') {
+    // The form takes as long as its sender wants, and the role may be gone since.
+    const operator = await admitOperator(context, page.access)
+    if (operator === null) throw new GatewayError('sign_in_required')
+    return runAction(page, { actions: guardActions(page.actions ?? {}) }, { ...context, operator }, form)
+  }
   return runAction(page, page, context, form)
 }
 

@@ -87,8 +87,10 @@ export async function setMemberStatus(
   account: Account,
   status: 'active' | 'disabled',
   author: OperatorAuthor,
-  { membership }: Services,
+  services: Services,
 ): Promise<void> {
+  const { membership } = services
+  await requireRightTo(account, author, services)
   if (!(await membership.memberAdmin.setStatus(account, status, author))) throw createDeletedError()
 }
 
@@ -127,13 +129,10 @@ export async function changeMemberEmail(
   author: OperatorAuthor,
   services: Services,
 ): Promise<void> {
-  const { membership, store, clock } = services
+  const { membership } = services
   const address = requireAddress(email, services)
   if (account.status === 'deleted') throw createDeletedError()
-  // Who receives the emails of an operator can become that operator.
-  const isOperator = (await store.operators.find(account.id, clock.now())) !== undefined
-  if (isOperator && author.actor.kind !== 'command' && !listScopes(author.actor).includes('roles:write'))
-    throw new GatewayError('permission_denied', { message: operatorAddressMessage })
+  await requireRightTo(account, author, services)
   if (account.email === address) throw new GatewayError('conflict', { message: sameAddressMessage, param: 'email' })
   if (!(await membership.memberAdmin.changeEmail(account, address, author))) throw createTakenError()
 }
@@ -147,6 +146,15 @@ export async function unlinkMemberProvider(
 ): Promise<void> {
   const unlinked = await membership.memberAdmin.unlinkProvider(provider, account.id, author)
   if (unlinked.length === 0) throw new GatewayError('not_found')
+}
+
+/**
+ * Who receives the emails of an operator can become that operator, and who disables one takes the role. A role without effect counts: it has
+ * effect again when the account is enabled.
+ */
+async function requireRightTo({ id }: Account, { actor }: OperatorAuthor, { store }: Pick<Services, 'store'>): Promise<void> {
+  if (actor.kind === 'command' || listScopes(actor).includes('roles:write') || !(await store.operators.hasRole(id))) return
+  throw new GatewayError('permission_denied', { message: operatorAccountMessage })
 }
 
 function requireAddress(email: string, { config }: Pick<Services, 'config'>): string {
@@ -191,7 +199,7 @@ const sameAddressMessage = {
   en: 'The account has this address already.',
   zh: '该账户已使用此邮箱。',
 }
-const operatorAddressMessage = {
-  en: 'This account has a role, so only an owner changes its address.',
-  zh: '该账户拥有角色，只有所有者可以更改其邮箱。',
+const operatorAccountMessage = {
+  en: 'This account has a role, so only an owner changes its address or status.',
+  zh: '该账户拥有角色，只有所有者可以更改其邮箱或状态。',
 }

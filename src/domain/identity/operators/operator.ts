@@ -93,6 +93,8 @@ export interface Operators extends PasskeyRecords {
   list(now: number): Promise<readonly Operator[]>
   /** Undefined for an account without a role that has effect, and for one that is not active. */
   find(account: string, now: number): Promise<Operator | undefined>
+  /** Whether the account has a role, also one without effect now: because it is disabled, or its group role lapsed. */
+  hasRole(account: string): Promise<boolean>
   /**
    * Null takes the role away, and with it sessions and keys. Returns the role of before; undefined if the account is not active.
    * @throws LastOwnerError

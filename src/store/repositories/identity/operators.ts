@@ -54,6 +54,11 @@ export function createOperatorRepository(database: Database): Operators {
       return row && toOperator(row)
     },
 
+    async hasRole(account) {
+      const row = await read.selectFrom('operator').select('account').where('account', '=', account).executeTakeFirst()
+      return row !== undefined
+    },
+
     setRole(account, role, at) {
       const change = async (transaction: Kysely<Schema>) => {
         const owner = await transaction

@@ -105,6 +105,21 @@ export interface AuditAuthor {
 }
 
 /**
+ * What tells that someone got into the console, which other events of the account must not push out. What causes them is bounded: a code or a
+ * challenge for each, five guesses an hour.
+ */
+const consoleEvents: ReadonlySet<AuditEvent> = new Set<AuditEvent>([
+  'second_factor_set',
+  'second_factor_failed',
+  'recovery_codes_made',
+  'recovery_code_used',
+  'passkey_added',
+  'passkey_removed',
+  'console_opened',
+  'console_closed',
+])
+
+/**
  * Creates the only writer of the audit log. Requests can cause a bounded number of records an hour for each account; further ones are dropped.
  * Failed sign-ins, which strangers cause, have bounds of their own, so that they hide nothing else: those of a known account by account, all
  * others by network and together. The operator's records are never dropped.
@@ -123,7 +138,7 @@ export function createAuditWriter({
 }): AuditWriter {
   return async (event, account, client, detail, by) => {
     const at = clock.now()
-    if (client !== null && attemptLimits !== null && by === undefined) {
+    if (client !== null && attemptLimits !== null && by === undefined && !consoleEvents.has(event)) {
       const fits =
         event === 'sign_in_failed' || event === 'provider_refused'
           ? await fitsFailures(attemptLimits, account, client.network, at)

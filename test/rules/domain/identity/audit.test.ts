@@ -37,7 +37,7 @@ function openAudit() {
     await write('sign_in_failed', account, { ip: network, network, requestId: 'mbr_1' }, { method: 'link' })
     return consumed - before
   }
-  return { records, clock, fail }
+  return { records, clock, fail, write }
 }
 
 t.test('made-up links hide no failed sign-in of an account', async (t) => {
@@ -67,4 +67,14 @@ t.test('many networks together are bounded, and an account is bounded by itself'
 t.test('a failure takes the same steps whether the account exists or not', async (t) => {
   const { fail } = openAudit()
   t.equal(await fail('acc_ada', '192.0.2.1'), await fail(null, '192.0.2.1'))
+})
+
+t.test('events of an account push out none that tells who got into the console', async (t) => {
+  const { records, write } = openAudit()
+  const client = { ip: '192.0.2.1', network: '192.0.2.1', requestId: 'mbr_1' }
+  for (let i = 0; i < 400; i++) await write('key_made', 'acc_ann', client, null)
+  t.equal(records.length, 300)
+  for (const event of ['second_factor_failed', 'recovery_code_used', 'passkey_added', 'console_opened'] as const)
+    await write(event, 'acc_ann', client, null)
+  t.equal(records.length, 304)
 })

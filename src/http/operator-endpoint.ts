@@ -1,5 +1,6 @@
 /** Serves an endpoint of the operator API: authorizes the operator, validates the input, and answers a repeated write as before. */
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { Router } from '../system/vendor/koa-router.ts'
 import type { Context } from 'koa'
 import type { z } from 'zod'
@@ -43,16 +44,15 @@ interface Answer {
 }
 
 export function createServeOperatorEndpoint(router: Router, services: Services): ServeOperatorEndpoint {
-  return (endpoint, handler) =>
-    mount(router, endpoint, async (ctx) => {
-      ctx.set('cache-control', 'no-store')
-      let actor = await requireOperator(ctx, endpoint.operator, services)
+  const occupy = createOccupancy()
+  return (endpoint, handler) => {
+    const respond = async (ctx: Context, admitted: OperatorActor): Promise<void> => {
       const client = getClientInfo(ctx, services)
       const query = endpoint.query && validate(endpoint.query, ctx.query)
       const sent = endpoint.body && (await readJson(ctx.req, toBodyReadOptions(ctx, services)))
       const body = endpoint.body && validate(endpoint.body, sent)
       // A body takes as long as its sender wants, and the role may be gone since.
-      if (endpoint.body !== undefined) actor = await requireOperator(ctx, endpoint.operator, services)
+      const actor = endpoint.body === undefined ? admitted : await requireOperator(ctx, endpoint.operator, services)
       const reason = typeof body?.['reason'] === 'string' ? body['reason'] : null
       const author: OperatorAuthor = { actor, client, reason }
       const input = { ctx, actor, author, params: getPathParams(ctx), query, body } as unknown as OperatorInput<typeof endpoint>
@@ -72,7 +72,44 @@ export function createServeOperatorEndpoint(router: Router, services: Services):
       ctx.status = answer.status
       ctx.type = 'application/json'
       ctx.body = answer.body
+    }
+    mount(router, endpoint, async (ctx) => {
+      ctx.set({ 'cache-control': 'no-store', 'cross-origin-resource-policy': 'same-origin' })
+      const actor = await requireOperator(ctx, endpoint.operator, services)
+      const release = occupy(actor)
+      try {
+        await respond(ctx, actor)
+      } finally {
+        // A file that is being sent runs on; Koa closes it with the response.
+        if (ctx.body instanceof Readable) ctx.body.once('close', release)
+        else release()
+      }
     })
+  }
+}
+
+/** Requests that one operator has at a time, all keys together: lists and exports of one must not delay those of others. */
+const maxConcurrent = 8
+
+/** Counts a request until the returned function is called. @throws GatewayError `rate_limited` */
+function createOccupancy(): (actor: OperatorActor) => () => void {
+  const running = new Map<string, number>()
+  return (actor) => {
+    const owner = actor.kind === 'shell' ? actor.session : actor.account
+    const before = running.get(owner) ?? 0
+    if (before >= maxConcurrent) throw new GatewayError('rate_limited', { message: tooManyMessage, retryAfter: 1 })
+    running.set(owner, before + 1)
+    return () => {
+      const left = (running.get(owner) ?? 1) - 1
+      if (left === 0) running.delete(owner)
+      else running.set(owner, left)
+    }
+  }
+}
+
+const tooManyMessage = {
+  en: `An operator may have ${maxConcurrent} requests at a time. Wait for the answer of one.`,
+  zh: `每位管理员同时最多 ${maxConcurrent} 个请求，请等待其中一个完成。`,
 }
 
 interface WriteRequest {

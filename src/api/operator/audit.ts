@@ -73,7 +73,7 @@ export const exportUsageReport = defineEndpoint({
     to: instant.optional(),
   }),
   mediaType: 'text/csv',
-  errors: [],
+  errors: ['temporarily_unavailable'],
 })
 
 export const showSystem = defineEndpoint({

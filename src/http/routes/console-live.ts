@@ -16,20 +16,27 @@ const stepMs = 1_000
 const maxSteps = 300
 /** Of one thread: each costs a reading of the metrics every five seconds. */
 const maxStreams = 20
+/** Of one operator, so that the pages of others stay live; each open page has one. */
+const maxStreamsOfOperator = 5
 
 export function mountConsoleLiveRoute(router: Router, { services, operations }: RouteDeps, assets: Assets): void {
-  let running = 0
+  const running: string[] = []
   router.get('/operator/live', async (ctx) => {
     const context = createPageContext(ctx, null, services, assets)
     const operator = await admitOperator(context, { scope: null })
     if (operator === null) throw new GatewayError('sign_in_required')
-    if (running >= maxStreams) throw new GatewayError('temporarily_unavailable')
+    const { actor } = operator
+    const owner = actor.kind === 'session' ? actor.account : actor.session
+    const own = running.filter((each) => each === owner).length
+    if (running.length >= maxStreams || own >= maxStreamsOfOperator) throw new GatewayError('temporarily_unavailable')
     ctx.type = 'text/event-stream; charset=utf-8'
     ctx.set('cache-control', 'no-store')
     ctx.set('x-accel-buffering', 'no')
-    running += 1
+    ctx.status = 200
+    if (ctx.method === 'HEAD') return
+    running.push(owner)
     const stream = Readable.from(writeEvents({ ...context, operator, operations }))
-    stream.once('close', () => (running -= 1))
+    stream.once('close', () => running.splice(running.indexOf(owner), 1))
     ctx.body = stream
   })
 }

@@ -7,15 +7,19 @@ import { mergeDays } from '../../../domain/billing/report.ts'
 import type { ReportQuery } from '../../../domain/billing/report.ts'
 import type { AuditRecord } from '../../../domain/identity/audit.ts'
 import { formatInstant } from '../../../domain/instant.ts'
-import { invalidRequest } from '../../../errors.ts'
+import { GatewayError, invalidRequest } from '../../../errors.ts'
 import type { Services } from '../../../services/services.ts'
 import { readVersion } from '../../../system/version.ts'
 import type { ServeOperatorEndpoint } from '../../operator-endpoint.ts'
 import type { RouteDeps } from '../../route-deps.ts'
 import { toPage } from './to-page.ts'
 
+/** Of one thread: each groups all turns, in a thread or on a connection of its own. */
+const maxReports = 2
+
 export function mountOperatorRecords(serve: ServeOperatorEndpoint, { services, operations }: RouteDeps): void {
   const { store, clock } = services
+  let reports = 0
 
   serve(listAuditRecords, async ({ query: { account, event, since, cursor, limit } }) => {
     const records = await store.audit.list({
@@ -35,9 +39,13 @@ export function mountOperatorRecords(serve: ServeOperatorEndpoint, { services, o
     }
     if (range.from !== undefined && range.to !== undefined && range.from >= range.to)
       throw invalidRequest({ en: "'from' must be before 'to'.", zh: "'from' 必须早于 'to'。" }, 'from')
+    if (reports >= maxReports) throw new GatewayError('temporarily_unavailable')
     ctx.type = 'text/csv; charset=utf-8'
     ctx.set('content-disposition', 'attachment; filename="usage.csv"')
-    ctx.body = Readable.from(writeCsv({ by, ...range }, services))
+    reports += 1
+    const report = Readable.from(writeCsv({ by, ...range }, services))
+    report.once('close', () => (reports -= 1))
+    ctx.body = report
   })
 
   serve(showSystem, async () => {

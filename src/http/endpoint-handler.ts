@@ -3,11 +3,13 @@ import type { Router } from '../system/vendor/koa-router.ts'
 import type { Context } from 'koa'
 import type { z } from 'zod'
 import { getPaths } from '../api/endpoint.ts'
+import { printable } from '../api/fields.ts'
 import type { ResponseOf, BodyOf, Endpoint, ParamsOf, QueryOf } from '../api/endpoint.ts'
 import type { BodyOwner } from '../access/limits/body-budget.ts'
 import type { CallResult } from '../exchange/exchange.ts'
 import { zeroUsage } from '../exchange/exchange.ts'
 import { privateJsonHeaders } from '../exchange/response-headers.ts'
+import { GatewayError } from '../errors.ts'
 import type { ClientInfo } from '../domain/identity/client-info.ts'
 import type { Services } from '../services/services.ts'
 import { readJson, toAddressOwner } from './request/read-body.ts'
@@ -85,7 +87,10 @@ function toRoute(address: string): string {
 
 /** Returns the values of the path's `{parameters}`. */
 export function getPathParams(ctx: Context): Readonly<Record<string, string>> {
-  return (ctx as Context & { params: Record<string, string> }).params
+  const { params } = ctx as Context & { params: Record<string, string> }
+  // Nothing has such a name, and PostgreSQL fails at a zero character.
+  if (Object.values(params).some((value) => !printable.test(value))) throw new GatewayError('not_found')
+  return params
 }
 
 /** The result of a plugin chain that answers an endpoint with JSON, which shared caches must not store. */

@@ -4,7 +4,7 @@ import { reportDimensions } from '../../domain/billing/report.ts'
 import { auditEvents } from '../../domain/identity/audit.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { instant } from '../fields.ts'
-import { createPageSchema, cursor, pageLimit } from './fields.ts'
+import { boundInstant, createPageSchema, cursor, pageLimit } from './fields.ts'
 
 export const auditRecord = z
   .strictObject({
@@ -42,7 +42,7 @@ export const listAuditRecords = defineEndpoint({
   query: z.object({
     account: z.string().max(64).optional(),
     event: z.enum(auditEvents).optional(),
-    since: instant.optional(),
+    since: boundInstant.optional(),
     cursor,
     limit: pageLimit,
   }),
@@ -69,8 +69,8 @@ export const exportUsageReport = defineEndpoint({
   summary: 'Exports usage and money by account, product, plan, upstream, key or day, as `svc-gateway report --csv` does.',
   query: z.object({
     by: dimensions.meta({ description: 'Names with commas between.' }),
-    from: instant.optional(),
-    to: instant.optional(),
+    from: boundInstant.optional(),
+    to: boundInstant.optional(),
   }),
   mediaType: 'text/csv',
   errors: ['temporarily_unavailable'],

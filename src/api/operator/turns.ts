@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
 import { count, credits, instant, poolAsTier, text } from '../fields.ts'
-import { pageLimit } from './fields.ts'
+import { boundInstant, pageLimit } from './fields.ts'
 
 const shared = { security: 'operator', failureFormat: 'problem', method: 'get' } as const
 
@@ -31,7 +31,7 @@ const turnFields = {
 }
 const turnSummary = z.strictObject(turnFields).meta({ id: 'OperatorTurn' })
 
-const span = { from: instant.optional(), to: instant.optional() }
+const span = { from: boundInstant.optional(), to: boundInstant.optional() }
 const flag = z.enum(['true', 'false']).transform((typed) => typed === 'true')
 
 const turnFilter = {

@@ -44,9 +44,16 @@ export function formatDollars(nanoDollars: bigint): string {
   return `${nanoDollars < 0n ? '-' : ''}${digits.slice(0, -9)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** RFC 4180, with plain line feeds. */
+/**
+ * RFC 4180, with plain line feeds. A text that a spreadsheet would calculate, such as an id that a client chose, begins with an apostrophe:
+ * it is then shown as it is.
+ */
 export function formatCsvLine(values: readonly Value[]): string {
-  return `${values.map((value) => quoteCsv(value === null ? '' : String(value))).join(',')}\n`
+  return `${values.map((value) => quoteCsv(value === null ? '' : disarm(String(value)))).join(',')}\n`
+}
+
+function disarm(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) && !/^-\d+(?:\.\d+)?$/.test(text) ? `'${text}` : text
 }
 
 function quoteCsv(text: string): string {

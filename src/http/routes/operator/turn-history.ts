@@ -44,10 +44,12 @@ export function mountTurnHistory(serve: ServeOperatorEndpoint, services: Service
   })
 
   serve(exportTurnSearch, async ({ ctx, query }) => {
-    const filter = await toFilter(query, services)
+    const parts = writeCsv(await toFilter(query, services), services)
+    // Before the answer begins, so that it says what is wrong with the filter.
+    const first = await parts.next()
     ctx.type = 'text/csv; charset=utf-8'
     ctx.set('content-disposition', 'attachment; filename="turns.csv"')
-    ctx.body = Readable.from(writeCsv(filter, services))
+    ctx.body = Readable.from(continueParts(first, parts))
   })
 
   serve(explainTurn, async ({ params: { id } }) => {
@@ -224,8 +226,15 @@ const csvColumns = [
   'upstream_status',
 ] as const satisfies readonly (keyof ShownTurn)[]
 
-async function* writeCsv(filter: TurnFilter, { membership }: Services): AsyncIterable<string> {
-  yield formatCsvLine(csvColumns)
+type CsvParts = AsyncGenerator<string, void, undefined>
+
+async function* continueParts(first: Awaited<ReturnType<CsvParts['next']>>, parts: CsvParts): CsvParts {
+  if (first.done !== true) yield first.value
+  yield* parts
+}
+
+async function* writeCsv(filter: TurnFilter, { membership }: Services): CsvParts {
+  let head = formatCsvLine(csvColumns)
   let position: TurnPosition | null | undefined
   for (let left = maxExportedTurns; left > 0 && position !== null;) {
     const page = { limit: Math.min(left, turnsPerExportPage), ...(position === undefined ? {} : { after: position }) }
@@ -236,6 +245,7 @@ async function* writeCsv(filter: TurnFilter, { membership }: Services): AsyncIte
       const shown = toTurn(turn)
       return formatCsvLine(csvColumns.map((name) => shown[name]))
     })
-    yield lines.join('')
+    yield head + lines.join('')
+    head = ''
   }
 }

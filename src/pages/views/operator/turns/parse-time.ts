@@ -14,7 +14,7 @@ const minutesOfDay = 24 * 60
 export function parseTime(text: string, ownZone: string): ParsedTime {
   const [, date = '', hours, minutes = '0', seconds = '0', ms = '0', named] = pattern.exec(text) ?? []
   const zone = named === undefined ? ownZone : /^z$/i.test(named) ? 'UTC' : named
-  if (date === '' || Number(hours ?? 0) > 23 || Number(minutes) > 59 || Number(seconds) > 59) return { kind: 'no_time' }
+  if (date < '1970' || Number(hours ?? 0) > 23 || Number(minutes) > 59 || Number(seconds) > 59) return { kind: 'no_time' }
   const clock = createClockOf(zone)
   if (clock === undefined) return { kind: 'no_zone', zone }
   const day = createCalendar(zone).getDayStart(date)

@@ -57,18 +57,18 @@ async function findTurns(read: Kysely<Schema>, { filter, page }: ListQuery): Pro
       groups === null ? sql`true` : sql`${sql.ref(`${table}.group_id`)} in (${sql.join(groups)})`
     const byKey = (table: string) =>
       filter.credential === undefined ? sql`true` : sql`${sql.ref(`${table}.credential`)} = ${filter.credential}`
-    // As many hours with a match as turns are wanted: they have enough.
+    // As many hours with a match as turns are wanted, and the one that the page begins in, whose matches may all be on the page before.
     const hours = sql`select s.starts_at from turn_sum as s where s.account = ${account} and s.span = 'hour'
       and ${inGroup('s')} and ${byKey('s')} and s.starts_at > ${(filter.from ?? 0) - hourMs}
       and s.starts_at <= ${Math.min(page.after?.startedAt ?? Number.MAX_SAFE_INTEGER, filter.to ?? Number.MAX_SAFE_INTEGER)}
-      group by s.starts_at order by s.starts_at desc limit ${page.limit}`
-    const found = await select(
+      group by s.starts_at order by s.starts_at desc limit ${page.limit + 1}`
+    // An hour that a change of the clocks cut short overlaps the next one.
+    return select(
       read,
       sql`from (${hours}) as h cross join turn_search as t where t.account = ${account}
-        and t.started_at >= h.starts_at and t.started_at < h.starts_at + ${hourMs} and ${bounds} and ${inGroup('t')} and ${byKey('t')} ${limit}`,
+        and t.started_at >= h.starts_at and t.started_at < h.starts_at + ${hourMs} and ${bounds} and ${inGroup('t')} and ${byKey('t')}
+        group by t.id, t.account, t.started_at ${limit}`,
     )
-    // An hour that a change of the clocks cut short overlaps the next one.
-    return [...new Map(found.map((row) => [row.id, row])).values()]
   }
   if (!isGrouped(filter)) return select(read, sql`from turn_search as t where ${bounds} ${limit}`)
   const groups = [...(await readGroups(read, filter)).keys()]

@@ -108,6 +108,29 @@ export function testTurnHistory(t: Test, open: (t: Test) => Promise<StoreWithDat
     t.same(await readPages(store.turnHistory, filter, 100), await readPages(history, filter, 100), 'in a thread of its own')
   })
 
+  promise('no page of rare turns ends early, also where a change of the clocks cuts an hour short', async (t, store) => {
+    await addAccount(store, 1)
+    // On this day the clocks go back by half an hour, so its last hour has thirty minutes.
+    const lordHowe = createCalendar('Australia/Lord_Howe')
+    const { start, end } = lordHowe.getPeriods(Date.parse('2026-04-05T00:00:00Z')).day
+    t.equal(end - start, 24.5 * hourMs)
+    for (let step = 0; step < 30; step += 1) {
+      const at = end - 10 * hourMs + step * hourMs * 0.75
+      const { id } = await reserveHold(store, { at, periods: calendar.getPeriods(at), limits: plenty, requestId: `mbr_${step}` })
+      await store.ledger.refund(createRefundOrder(id, at + 900))
+    }
+    const ownSlots = createHistorySlots(lordHowe)
+    while ((await store.turnHistory.collect({ at: end + dayMs, keptFrom: 0, slots: ownSlots, limit: 50 })).isMore);
+    const turns = await readEndedTurns(store)
+    const history = createTurnHistoryStore(store.database)
+    for (const limit of [1, 2, 3, 7])
+      t.same(
+        await readPages(history, { account: toAccountId(1), failedOnly: true }, limit),
+        turns.map(({ id }) => id),
+        `by ${limit}`,
+      )
+  })
+
   promise('a statement has the balance after each line', async (t, store) => {
     await addAccount(store, 1)
     const balances = new Map<number, readonly [plan: number, packs: number]>()

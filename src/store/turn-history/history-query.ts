@@ -56,9 +56,10 @@ export async function readHistoryProgress(read: Kysely<Schema>, kind: Database['
           select state from turn where turn.id > b.newest_turn and turn.id < b.end_turn and state <> 'held' limit 1) as t
         union all select 1 from turn_block where last_value + case when is_called then 1 else 0 end
           > (select coalesce(max(end_turn), 1) from turn_history_block)`
+  // A cross join, because SQLite keeps its order: a plain one reads all turns, and looks for each among the few that were held.
   const { rows } = await sql<{ readonly complete_at: number | null; readonly pending: number }>`
     select complete_at, case when exists (${newer}) or exists (
-      select 1 from turn_history_pending as p join turn as t on t.id = p.turn where t.state <> 'held') then 1 else 0 end as pending
+      select 1 from turn_history_pending as p cross join turn as t where t.id = p.turn and t.state <> 'held') then 1 else 0 end as pending
     from turn_history`.execute(read)
   const { complete_at: completeAt = null, pending = 1 } = rows[0] ?? {}
   return { completeAt, isPending: pending === 1 }

@@ -5,13 +5,14 @@ import type { Services } from './services.ts'
 /** Characters of an API key, after its fixed part, that are stored. */
 const keyPrefixChars = 4
 const maxKeysOfPrefix = 50
-/** A request is looked for among so many of the newest turns. */
+const maxTurnsOfRequest = 50
+/** A request that is in no list yet is looked for among so many of the newest turns. */
 const maxSearchedTurns = 20_000
 
-/** Nothing that an operator types finds more than `maxKeysOfPrefix` accounts. */
+/** Nothing that an operator types finds more than fifty accounts. */
 export async function findMembers(
   text: string,
-  { store, names, ledger, orders }: Pick<Services, 'store' | 'names' | 'ledger' | 'orders'>,
+  { store, names, ledger, membership, orders }: Pick<Services, 'store' | 'names' | 'ledger' | 'membership' | 'orders'>,
 ): Promise<readonly Account[]> {
   const typed = text.trim()
   const load = async (ids: readonly string[]): Promise<readonly Account[]> => {
@@ -29,6 +30,11 @@ export async function findMembers(
     return load(order === undefined ? [] : [order.account])
   }
   if (!/^[\w-]{8,128}$/.test(typed) || typed.startsWith('acc_')) return []
-  const turns = await ledger.turns({ request: { id: typed, searched: maxSearchedTurns }, limit: 1 })
-  return load(turns.map((turn) => turn.account))
+  const { turnHistory } = membership
+  // A client may use an id again, and another member's client may have used it too.
+  const { turns } = await turnHistory.listTurns({ requestId: typed }, { limit: maxTurnsOfRequest })
+  if (turns.length > 0) return load(turns.map((turn) => turn.account))
+  if ((await turnHistory.readProgress()).behindMs === 0) return []
+  const newest = await ledger.turns({ request: { id: typed, searched: maxSearchedTurns }, limit: 1 })
+  return load(newest.map((turn) => turn.account))
 }

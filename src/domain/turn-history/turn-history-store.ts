@@ -51,6 +51,6 @@ export interface TurnHistoryStore {
   findTurn(id: number): Promise<StoredStory | undefined>
   listFailures(query: FailureQuery, limit: number): Promise<readonly FailureGroup[]>
   readUsage(query: UsageQuery, steps: UsageSteps): Promise<UsageChart>
-  /** Null while links of the account are not in the lists. */
+  /** Null while the account changes during each read. */
   readStatement(account: string, page: { readonly before?: number; readonly limit: number }): Promise<StatementPage | null>
 }

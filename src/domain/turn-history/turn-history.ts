@@ -200,6 +200,6 @@ export interface TurnHistory {
   listFailures(query: FailureQuery): Promise<readonly FailureGroup[]>
   /** @throws `invalid_request` for a span that is too long, or a key that belongs to no single account */
   readUsage(query: UsageQuery): Promise<UsageChart>
-  /** @throws `temporarily_unavailable` while older turns are still being added to the lists */
+  /** @throws `temporarily_unavailable` while the account changes during each read */
   readStatement(account: string, page: { readonly before?: number; readonly limit: number }): Promise<StatementPage>
 }

@@ -23,7 +23,7 @@ export interface HistoryQueries {
   readonly turns: { readonly query: ListQuery; readonly answer: readonly TurnSummary[] }
   readonly failures: { readonly query: FailureQuery & { readonly limit: number }; readonly answer: readonly FailureGroup[] }
   readonly usage: { readonly query: { readonly usage: UsageQuery; readonly steps: UsageSteps }; readonly answer: UsageChart }
-  /** Null: links are missing in the lists. */
+  /** Null: the account changed meanwhile. */
   readonly statement: { readonly query: StatementQuery; readonly answer: StatementPage | null }
 }
 
@@ -43,7 +43,7 @@ export async function runHistoryQuery({ kind, read, readAccountBalance }: Source
     case 'usage':
       return readHistoryUsage(read, request.query.usage, request.query.steps)
     case 'statement':
-      return readHistoryStatement(read, await readAccountBalance(request.query.account), request.query)
+      return readHistoryStatement(read, kind, await readAccountBalance(request.query.account), request.query)
   }
 }
 

@@ -1,12 +1,10 @@
 /**
  * A member's statement, newest first: each link of the account's chain with the balance after it. The balances of now are known, so what later
- * links changed is taken back from them.
+ * links changed is taken back from them. The ledger's own rows are read, because the lists begin with a whole day, and lag.
  */
-import { sql } from 'kysely'
-import type { Kysely } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import { windows } from '../../domain/billing/plan.ts'
 import type { Pool } from '../../domain/billing/product.ts'
-import type { TurnState } from '../../domain/billing/ledger.ts'
 import type { StatementLine, StatementPage } from '../../domain/turn-history/turn-history.ts'
 import { parseJson } from '../../system/parse-json.ts'
 import type { AccountBalance } from '../ledger/account-balance.ts'
@@ -14,7 +12,9 @@ import { toBucketRows } from '../ledger/account-balance.ts'
 import { getBucketIds } from '../ledger/balance-replay.ts'
 import type { Allocation } from '../ledger/engine/allocation.ts'
 import { parseAllocations, sumAllocations } from '../ledger/engine/allocation.ts'
-import type { BucketTable, EntryTable, PackTable, Schema } from '../schema/schema.ts'
+import { selectTurnsByChain, selectTurnsByIndex } from '../repositories/billing/turns.ts'
+import type { BucketTable, EntryTable, PackTable, Schema, TurnTable } from '../schema/schema.ts'
+import type { Database } from '../database.ts'
 import { toEnding } from './ended-turn.ts'
 
 export interface StatementQuery {
@@ -41,38 +41,44 @@ interface Link extends Omit<StatementLine, 'ending' | 'planLeft' | 'packsLeft'> 
   readonly effect: Effect | null
 }
 
-interface TurnRow {
-  readonly id: number
-  readonly seq: number
-  readonly pool: Pool
-  readonly model: string
-  readonly state: TurnState
-  readonly code: string | null
-  readonly ended_at: number | null
-  readonly started_at: number
-  readonly credits: number
-  readonly day_bucket: number
-  readonly week_bucket: number
-  readonly month_bucket: number
-  readonly window_debts: string | null
-  readonly settled_packs: string | null
-}
+const turnColumns = [
+  'turn.id',
+  'turn.seq',
+  'turn.pool',
+  'turn.model',
+  'turn.state',
+  'turn.code',
+  'turn.ended_at',
+  'turn.started_at',
+  'turn.credits',
+  'turn.day_bucket',
+  'turn.week_bucket',
+  'turn.month_bucket',
+  'turn.window_debts',
+  'turn.settled_packs',
+] as const
 
-/**
- * `balance`: of the same snapshot as `read`, or known to be unchanged at the end. Null where links up to now are not in the lists yet.
- */
+type TurnRow = Pick<
+  Selectable<TurnTable>,
+  (typeof turnColumns)[number] extends `turn.${infer Name}` ? Extract<Name, keyof TurnTable> : never
+>
+
+/** `balance`: of the same snapshot as `read`, or known to be unchanged at the end; null if it was not. */
 export async function readHistoryStatement(
   read: Kysely<Schema>,
+  kind: Database['kind'],
   balance: AccountBalance | undefined,
   { page }: StatementQuery,
 ): Promise<StatementPage | null> {
   if (balance === undefined) return { lines: [], next: null }
-  const { before = balance.seq + 1, limit } = page
+  const { limit } = page
+  // A cursor may be of another account, or beyond the newest link.
+  const before = Math.min(page.before ?? Infinity, balance.seq + 1)
   const state = await readBalances(read, balance)
   const lowest = Math.max(state.firstSeq, before - limit)
   if (lowest >= before) return { lines: [], next: null }
   const entries = state.entries.filter(({ seq }) => seq >= lowest)
-  const turns = await readNewestTurns(read, balance, { lowest, count: balance.seq - lowest + 1 - entries.length })
+  const turns = await readNewestTurns(read, kind, balance, { lowest, count: balance.seq - lowest + 1 - entries.length })
   if (turns === null) return null
   const links = [...turns.map(toTurnLink), ...entries.map((entry) => toEntryLink(entry, state.pools))].toSorted(
     (one, other) => other.seq - one.seq,
@@ -86,21 +92,18 @@ export async function readHistoryStatement(
   return { lines, next: lowest > state.firstSeq ? lowest : null }
 }
 
-/** As many turns as end an account's chain from `lowest` on; null if they are not all in the lists. */
+/** As many turns as end an account's chain from `lowest` on; null if some of them have ended since the balance was read. */
 async function readNewestTurns(
   read: Kysely<Schema>,
+  kind: Database['kind'],
   { account, seq: head }: AccountBalance,
   { lowest, count }: { readonly lowest: number; readonly count: number },
 ): Promise<readonly TurnRow[] | null> {
+  const select = kind === 'sqlite' ? selectTurnsByChain : selectTurnsByIndex
   // Turns are found in the order in which they began, and a chain has them as they ended.
   for (let limit = count + turnsBegunBefore; ; limit *= 4) {
-    const { rows } = await sql<TurnRow>`
-      select s.id, s.seq, t.pool, t.model, t.state, t.code, t.ended_at, t.started_at, t.credits, t.day_bucket, t.week_bucket,
-        t.month_bucket, t.window_debts, t.settled_packs
-      from (select * from turn_search as s where s.account = ${account} order by s.started_at desc, s.id desc
-        limit ${Math.min(limit, maxTurnsToPage)}) as s
-      cross join turn as t where t.id = s.id and t.account = ${account}`.execute(read)
-    const turns = rows.filter(({ seq }) => seq >= lowest && seq <= head)
+    const rows = await select(read, account).select(turnColumns).limit(Math.min(limit, maxTurnsToPage)).execute()
+    const turns = rows.filter(({ seq, state }) => state !== 'held' && seq >= lowest && seq <= head)
     if (turns.length === count) return turns
     if (rows.length < limit || limit >= maxTurnsToPage) return null
   }

@@ -36,7 +36,6 @@ interface Pacing {
 const restFactor = 24
 /** Turns of one transaction, which every other write of SQLite waits for. */
 const turnsPerBatch = 200
-const batchesPerStatement = 10
 const dayMs = 86_400_000
 const hourMs = 3_600_000
 const maxFailureGroups = 200
@@ -117,8 +116,6 @@ export class TurnHistoryService implements TurnHistory {
   }
 
   async readStatement(account: string, page: { readonly before?: number; readonly limit: number }): Promise<StatementPage> {
-    // The balance of now contains the turns of now, so they have to be in the lists.
-    for (let batches = 1; (await this.#collectBatch(0)).isMore && batches < batchesPerStatement; batches += 1);
     const statement = await this.#deps.store.turnHistory.readStatement(account, page)
     if (statement === null) throw new GatewayError('temporarily_unavailable')
     return statement

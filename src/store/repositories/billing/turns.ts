@@ -51,10 +51,10 @@ function selectByRequest(
  * `order by`, because SQLite would then follow the chain to its end first; a cross join, because it keeps the order of the chain. The chain
  * ends where turns were pruned.
  */
-function selectTurnsByChain(
+export function selectTurnsByChain(
   read: Kysely<Schema>,
   account: string,
-  before: number | undefined,
+  before?: number,
 ): SelectQueryBuilder<Schema, 'turn', object> {
   const first =
     before === undefined

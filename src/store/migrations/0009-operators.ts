@@ -75,6 +75,7 @@ export const operators: Migration = {
       ) ${tableEnd}`,
       'create index operator_request_age on operator_request (created_at)',
       'create index api_key_prefix on api_key (prefix)',
+      'create index audit_event on audit (event, id)',
       'alter table audit add column actor text',
       'alter table audit add column reason text',
     ])

@@ -45,7 +45,8 @@ export const turnHistory: Migration = {
         request_id text not null
       ) ${tableEnd}`,
       'create index turn_search_started on turn_search (started_at, id)',
-      'create index turn_search_account on turn_search (account, started_at, id)',
+      // With the group, because a member's failures are counted, and found, among all of their turns.
+      'create index turn_search_account on turn_search (account, started_at, id, group_id)',
       // Read alone where failures are counted by account.
       'create index turn_search_group on turn_search (group_id, started_at, id, account)',
       'create index turn_search_request on turn_search (request_id)',

@@ -17,7 +17,11 @@ export function createAuditRepository({ read, write }: Database): Audit {
       if (account !== undefined) page = page.where('account', '=', account)
       if (event !== undefined) page = page.where('event', '=', event)
       if (before !== undefined) page = page.where('id', '<', before)
-      if (since !== undefined) page = page.where('at', '>=', since)
+      // Ids begin with the time, so nothing older is read, where fewer records match than are wanted.
+      if (since !== undefined)
+        page = page.where('id', '>=', (select) =>
+          select.selectFrom('audit').select('id').where('at', '>=', since).orderBy('at').orderBy('id').limit(1),
+        )
       return (await page.execute()).map(({ request_id: requestId, detail, actor, ...record }) => ({
         ...record,
         requestId,

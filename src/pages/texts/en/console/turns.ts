@@ -72,6 +72,9 @@ export const turn = {
   failureFacts: 'Status {status}, stage {stage}. Details of the request that stood at … are not kept.',
   expired: 'The turn had no end, so its hold was released. Whether the caller received an answer is not known.',
   unknownCode: 'The text of this code is not known; it is of another version.',
+  whyCharged: 'Why it was charged',
+  abortedWhat:
+    'The client disconnected before the answer was complete. The upstream had produced {tokens} tokens until then, and those are charged: {credits} credits of {held} that were held. The rest was released.',
   sameRequest: 'Other turns of the same request',
 }
 

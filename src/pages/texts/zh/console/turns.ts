@@ -74,6 +74,9 @@ export const turn: typeof englishTurn = {
   failureFacts: '状态码 {status}，阶段 {stage}。… 处的请求细节不予保存。',
   expired: '该请求没有结束记录，预留已释放；调用方是否收到回答未知。',
   unknownCode: '此代码来自其他版本，其文字未知。',
+  whyCharged: '为何计费',
+  abortedWhat:
+    '客户端在回答完成前断开了连接。上游此前已生成 {tokens} 个 token，仅对这部分计费：预留 {held} 点中的 {credits} 点，其余已释放。',
   sameRequest: '同一请求编号的其他请求',
 }
 

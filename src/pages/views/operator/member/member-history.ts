@@ -39,7 +39,7 @@ export async function renderTurns(context: OperatorContext, account: Account): P
     </div>
     ${renderDataTable({
       label: texts.turns,
-      look: '',
+      look: 'turn-table',
       columns: [
         { title: texts.turn },
         { title: texts.product },
@@ -66,9 +66,10 @@ export async function renderTurns(context: OperatorContext, account: Account): P
 }
 
 function renderEnding({ t }: OperatorContext, { state, code }: Turn): Html {
+  const { [code ?? '']: words } = t.console.now.endings
   const look = { settled: 'good', held: 'warn', refunded: 'bad', expired: 'bad' }[state]
   return html`<span class="badge ${look}">${t.console.member.turnStates[state]}</span>
-    ${code !== null && html`<code>${code}</code>`}`
+    ${words !== undefined ? html`<span class="sub">${words}</span>` : code !== null && html`<code>${code}</code>`}`
 }
 
 export async function renderOrders(context: OperatorContext, account: Account): Promise<Html> {

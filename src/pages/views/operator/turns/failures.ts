@@ -52,7 +52,7 @@ export async function createFailuresView(page: PageContext): Promise<View> {
       })
   const view = createOperatorView(context, {
     title: t.console.sections.failures,
-    lead: html`${!isBad && html`${renderTime(context, from)} – ${renderTime(context, to)}. `} ${renderProgress(context, progress)}`,
+    lead: html`${!isBad && html`${renderTime(context, from)} – ${renderTime(context, to)} ·`} ${renderProgress(context, progress)}`,
     content: html`${renderTurnSearch(context, { path, fields, search: { ...search, faults } })}
       <section class="card">
         ${

@@ -33,7 +33,7 @@ export async function createTurnView(page: PageContext): Promise<View> {
         <div class="card-head pad-head"><h2>${texts.story}</h2></div>
         ${renderWaterfall(context, story)}
       </section>
-      ${renderFailure(context, story)}
+      ${renderFailure(context, story)} ${renderAborted(context, story)}
       ${
         ofSameRequest.length > 0 &&
         html`<section class="card">
@@ -97,6 +97,18 @@ function renderFailure({ t }: OperatorContext, { turn, ending, isCharged }: Turn
             </p>
           </div>`
     }
+  </section>`
+}
+
+/** A member who closed the window did not see what was produced, and asks. */
+function renderAborted({ t, language }: OperatorContext, { turn, ending }: TurnStory): Html {
+  const { turn: texts } = t.console
+  if (ending !== 'aborted' || turn.credits === 0) return html``
+  const number = (value: number): string => formatNumber(value, language)
+  const values = { tokens: number(turn.outputTokens), credits: number(turn.credits), held: number(turn.reserved) }
+  return html`<section class="card pad" aria-labelledby="title-aborted">
+    <h2 id="title-aborted">${texts.whyCharged}</h2>
+    <p>${interpolate(texts.abortedWhat, values)}</p>
   </section>`
 }
 

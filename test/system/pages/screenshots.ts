@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { openConsoleStory } from '../../support/website/console-story.ts'
 import { captureWebp, converse, launchForPictures, openUsedGateway } from '../../support/website/month-of-use.ts'
 
 // The helpers load tap, which would end this program after 30 seconds.
@@ -35,6 +36,8 @@ const looks = [
 ] as const
 
 const wanted = process.argv.slice(2)
+const isWanted = (name: string): boolean =>
+  wanted.length === 0 || wanted.includes(name) || wanted.includes(name.split('-')[0] ?? '')
 const browser = await launchForPictures()
 mkdirSync(folder, { recursive: true })
 try {
@@ -42,7 +45,7 @@ try {
   for (const { width, height, colorScheme, locale } of looks) {
     passMinute()
     for (const [name, { path, signedIn }] of Object.entries(pages)) {
-      if (wanted.length > 0 && !wanted.includes(name)) continue
+      if (!isWanted(name)) continue
       const context = await browser.newContext({ baseURL: gateway.url, viewport: { width, height }, colorScheme, locale })
       if (signedIn) await context.addCookies(cookies)
       const page = await context.newPage()
@@ -60,6 +63,21 @@ try {
         join(folder, `${name}-${width}-${colorScheme}.webp`),
         await captureWebp(page, name === 'chat' ? height : 1400),
       )
+      await context.close()
+    }
+  }
+  if (isWanted('console')) {
+    passMinute()
+    const console = await openConsoleStory(gateway)
+    for (const { width, height, colorScheme, locale } of looks) {
+      const context = await browser.newContext({ baseURL: gateway.url, viewport: { width, height }, colorScheme, locale })
+      await context.addCookies([console.cookie])
+      for (const [name, path] of Object.entries(console.pages)) {
+        const page = await context.newPage()
+        await page.goto(path)
+        writeFileSync(join(folder, `console-${name}-${width}-${colorScheme}.webp`), await captureWebp(page, 1400))
+        await page.close()
+      }
       await context.close()
     }
   }

@@ -1,8 +1,12 @@
-/** Something to see on each page of the console. */
+/** Full lists for each page of the console, with the longest names that it may show. */
 import { unknownReader } from '../../../src/domain/identity/reader.ts'
 import type { TestOperator } from '../gateway/operators.ts'
 import type { TestGateway } from '../gateway/test-gateway.ts'
 import { WebsiteClient } from '../gateway/website-client.ts'
+import { reserveHold } from '../store/contract/store-contract.ts'
+
+/** One more than a page shows. */
+const rowsOfList = 51
 
 /** A name that would be markup, and does not end its line by itself. */
 const hostileName = `<img src=x onerror=alert(1)>${'x'.repeat(36)}`
@@ -19,6 +23,7 @@ export async function fillConsole(gateway: TestGateway, owner: TestOperator): Pr
   gateway.demo.script(() => ({ status: 500 }))
   const turn = await createTurn(gateway, key?.token ?? '')
   gateway.demo.script()
+  await fillLists(gateway, member.id)
   await membership.turnHistory.collect(90, { clock, signal: new AbortController().signal })
   const actor = { kind: 'session', account: owner.account, role: 'owner', session: 'ops_1', verifiedAt: clock.now() } as const
   const author = { actor, client: null, reason: `he wrote: ${hostileName}` }
@@ -38,6 +43,25 @@ export async function fillConsole(gateway: TestGateway, owner: TestOperator): Pr
     '/operator/members/:id': member.id,
     '/operator/turns/:id': turn,
     '/operator/orders/:id': await createSentOrder(gateway, member.id),
+  }
+}
+
+/** More members, orders and failed turns than a page of each list has. */
+async function fillLists(gateway: TestGateway, account: string): Promise<void> {
+  const { store, clock, ids, calendar } = gateway.services
+  const at = clock.now()
+  const periods = calendar.getPeriods(at)
+  const plenty = { day: 1_000_000, week: 1_000_000, month: 1_000_000 }
+  for (let nth = 1; nth <= rowsOfList; nth += 1) {
+    const id = ids.next('acc_', at)
+    const email = `member-${nth}-with-a-rather-long-address@a-department.of.members.example.com`
+    await store.accounts.create({ id, email, plan: 'free', passwordHash: null, emailVerified: true, at })
+    await createSentOrder(gateway, id)
+    const model = `a-model-with-quite-a-long-name-${nth}`
+    const requestId = `${'a-request-id-of-a-client-'.repeat(4)}${nth}`
+    const hold = await reserveHold(store, { account, at, periods, limits: plenty, model, requestId })
+    const target = `an-upstream-with-a-long-name/${model}`
+    await store.ledger.refund({ hold: hold.id, at, code: 'upstream_unavailable', target, upstreamStatus: 503 })
   }
 }
 

@@ -6,6 +6,7 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import type { BatchRequest, FlushedMessage, WriterReply, WriterRequest } from '../connection/writer-protocol.ts'
+import { JoinDelay } from './join-delay.ts'
 
 interface ClientPort {
   readonly port: MessagePort
@@ -15,6 +16,9 @@ interface ClientPort {
   /** The last flush that its client waits for, and the last one reported to it. */
   awaitedFlush: number
   reportedFlush: number
+  /** Monotonic time of its last batch, and whether a batch of it is queued. */
+  lastBatchAt: number
+  hasBatch: boolean
 }
 
 /** Batches of several ports are joined up to so many operations. Bounds how long the first of them waits for the last. */
@@ -36,14 +40,17 @@ export interface OwnedBatch {
 
 export class WriterPorts {
   readonly #handler: WriterPortsHandler
+  readonly #joinDelay: JoinDelay
+  readonly #serveAfterDelay = (): void => this.#serveQueue()
   #own: ClientPort | undefined
   readonly #others = new Map<string, ClientPort>()
   /** The port with the open transaction. */
   #exclusive: ClientPort | undefined
   #queue: (readonly [client: ClientPort, request: WriterRequest])[] = []
 
-  constructor(handler: WriterPortsHandler) {
+  constructor(handler: WriterPortsHandler, joinDelay = new JoinDelay()) {
     this.#handler = handler
+    this.#joinDelay = joinDelay
   }
 
   /** Serves the process's own port. */
@@ -64,12 +71,26 @@ export class WriterPorts {
   }
 
   #receive(client: ClientPort, request: WriterRequest): void {
+    this.#enqueue(client, request)
+    if (!this.#waitsForOthers()) this.#serveQueue()
+  }
+
+  #enqueue(client: ClientPort, request: WriterRequest): void {
     this.#queue.push([client, request])
-    this.#serveQueue()
+    if (request[0] !== 'batch') return
+    client.hasBatch = true
+    client.lastBatchAt = this.#joinDelay.now()
+  }
+
+  /** Whether the batches in the queue wait for those of other threads. Nothing else is kept waiting. */
+  #waitsForOthers(): boolean {
+    if (this.#others.size < 2 || this.#exclusive !== undefined || this.#queue.some(([, [kind]]) => kind !== 'batch')) return false
+    return this.#joinDelay.shouldWait(this.#others.values(), this.#serveAfterDelay)
   }
 
   /** Serves what may be served: while a transaction is open, only its port. */
   #serveQueue(): void {
+    this.#joinDelay.end()
     for (;;) {
       const next = this.#queue.findIndex(([client]) => this.#exclusive === undefined || this.#exclusive === client)
       const [client, request] = this.#queue[next] ?? []
@@ -94,7 +115,7 @@ export class WriterPorts {
     if (request[0] === 'close') for (const { port } of [client, ...this.#others.values()]) port.close()
   }
 
-  /** Serves the batches that all ports have sent, in one commit. */
+  /** Serves the batches that all ports have sent, in one commit; also of threads that have ended, whose holds are released later. */
   #serveBatches(): void {
     for (const client of this.#others.values()) this.#receiveWaiting(client)
     if (this.#own !== undefined) this.#receiveWaiting(this.#own)
@@ -103,7 +124,7 @@ export class WriterPorts {
     let operations = 0
     this.#queue = this.#queue.filter(([client, request]) => {
       if (request[0] !== 'batch' || operations >= maxJoinedOperations) return true
-      if (client.isClosed) return false
+      client.hasBatch = false
       clients.push(client)
       batches.push({ request, owner: client.owner })
       operations += request[2].length
@@ -111,6 +132,7 @@ export class WriterPorts {
     })
     const [first] = batches
     if (first === undefined) return
+    this.#joinDelay.recordCommit(operations)
     const replies = this.#handler.handleBatches(batches)
     clients.forEach((client, index) => {
       const reply = replies[index]
@@ -123,7 +145,7 @@ export class WriterPorts {
   #receiveWaiting(client: ClientPort): void {
     if (client.isClosed) return
     const received = receiveMessageOnPort(client.port)
-    if (received !== undefined) this.#queue.push([client, received.message as WriterRequest])
+    if (received !== undefined) this.#enqueue(client, received.message as WriterRequest)
   }
 
   #reply(client: ClientPort, reply: WriterReply): void {
@@ -155,13 +177,14 @@ export class WriterPorts {
     for (;;) {
       const received = receiveMessageOnPort(client.port)
       if (received === undefined) break
-      this.#receive(client, received.message as WriterRequest)
+      this.#enqueue(client, received.message as WriterRequest)
     }
+    this.#serveQueue()
     client.isClosed = true
     client.port.close()
   }
 }
 
 function createClientPort(port: MessagePort, owner: string | undefined): ClientPort {
-  return { port, owner, isClosed: false, awaitedFlush: 0, reportedFlush: 0 }
+  return { port, owner, isClosed: false, awaitedFlush: 0, reportedFlush: 0, lastBatchAt: -Infinity, hasBatch: false }
 }

@@ -7,7 +7,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { getJournalPath, SettlementJournal } from '../../../../src/store/sqlite/process/settlement-journal.ts'
 import type { SqliteStore } from '../../../../src/store/sqlite/open.ts'
-import type { WriterReply } from '../../../../src/store/sqlite/connection/writer-protocol.ts'
+import type { WriterReply, WriterRequest } from '../../../../src/store/sqlite/connection/writer-protocol.ts'
 import { openWorkerStore } from '../../../../src/store/sqlite/worker-store.ts'
 import {
   toAccountId,
@@ -115,6 +115,72 @@ t.test('rolls back the open transaction of an ended thread at once', async (t) =
   await Promise.all(waiting)
   t.same(await store.threads.release(2), { expired: 0, recovered: 0 })
 })
+
+t.test(
+  "an operation that fails undoes nothing of another thread's in the same commit, and each is answered for itself",
+  async (t) => {
+    const { file, store } = await openServer(t)
+    const { own } = await openThread(t, store, 1)
+    const [held, kept] = [await reserveHold(own), await reserveHold(own)]
+    const { port } = await store.threads.open(2)
+    const endWaiting = await keepWaiting(store)
+    // Ends the transaction of all that share it.
+    port.postMessage(['batch', true, [['sql', 'insert or rollback into account select * from account', []]]])
+    const failing = once(port, 'message')
+    const settled = own.ledger.settle(createSettleOrder(held.id, 30))
+    await endWaiting()
+    const [[[fault]]] = (await failing) as [WriterReply]
+    t.equal(fault?.[0], 'fault')
+    t.match(await settled, { applied: true, credits: 30 })
+    t.same(statesIn(file), [
+      [held.id, 'settled'],
+      [kept.id, 'held'],
+    ])
+    await own.ledger.refund(createRefundOrder(kept.id))
+    t.ok((await store.ledger.verify()).ok)
+    port.close()
+  },
+)
+
+t.test(
+  "a thread that is cut off while its operations share a commit leaves another thread's confirmed, and money exact",
+  async (t) => {
+    const { file, store } = await openServer(t)
+    const [one, two] = [await openThread(t, store, 1), await openThread(t, store, 2)]
+    const [lost, ended, kept] = [await reserveHold(one.own), await reserveHold(one.own), await reserveHold(two.own)]
+    const endWaiting = await keepWaiting(store)
+    const last = one.own.ledger.settle(createSettleOrder(ended.id, 30)).catch(() => undefined)
+    const settled = two.own.ledger.settle(createSettleOrder(kept.id, 10))
+    await endWaiting(one.cut)
+    t.match(await settled, { applied: true, credits: 10 })
+    t.same(await store.threads.release(1), { expired: 1, recovered: 0 })
+    t.same(statesIn(file), [
+      [lost.id, 'expired'],
+      [ended.id, 'settled'],
+      [kept.id, 'settled'],
+    ])
+    t.ok((await store.ledger.verify()).ok)
+    await Promise.race([last, undefined])
+  },
+)
+
+/** What is sent from now on shares a commit, which begins when the returned function is called. */
+async function keepWaiting(store: SqliteStore): Promise<(before?: () => void) => Promise<void>> {
+  const { port } = await store.threads.open(9)
+  const request = async (message: WriterRequest): Promise<void> => {
+    port.postMessage(message)
+    await once(port, 'message')
+  }
+  await request(['begin'])
+  return async (before) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    // The second answer comes after what was sent before the first one has arrived.
+    for (const _ of [1, 2]) await request(['query', ['sql', 'select 1', []]])
+    before?.()
+    await request(['rollback'])
+    port.close()
+  }
+}
 
 t.test('counts concurrent turns over all threads', async (t) => {
   const { store } = await openServer(t)

@@ -1,20 +1,24 @@
 /** What several threads have sent is committed together, and a transaction keeps the others waiting. */
 import { once } from 'node:events'
+import { setImmediate } from 'node:timers/promises'
 import { MessageChannel } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import t from 'tap'
+import { JoinDelay } from '../../../../../src/store/sqlite/writer/join-delay.ts'
 import { WriterPorts } from '../../../../../src/store/sqlite/writer/writer-ports.ts'
-import type { OwnedBatch } from '../../../../../src/store/sqlite/writer/writer-ports.ts'
+import type { OwnedBatch, WriterPortsHandler } from '../../../../../src/store/sqlite/writer/writer-ports.ts'
 import type { WriterReply, WriterRequest } from '../../../../../src/store/sqlite/connection/writer-protocol.ts'
+import { SimulatedClock } from '../../../../support/simulated-clock.ts'
 import type { TestScope } from '../../../../support/test-scope.ts'
 
 const emptyReply: WriterReply = [[], 0, false, 0, 0, 0]
 
 /** A writer whose commits are recorded as the numbers of operations of each of their batches. */
 function createPorts(t: TestScope, { threads = 0 } = {}) {
+  const clock = new SimulatedClock()
   const commits: (readonly [owner: string | undefined, operations: number])[][] = []
   const others: string[] = []
-  const ports = new WriterPorts({
+  const handler: WriterPortsHandler = {
     handle(request) {
       others.push(request[0])
       return emptyReply
@@ -24,7 +28,8 @@ function createPorts(t: TestScope, { threads = 0 } = {}) {
       return batches.map(({ request }) => [request[2].map(() => ['rows', [], 1, 1]), 0, false, 0, 0, 0])
     },
     afterReply: () => undefined,
-  })
+  }
+  const ports = new WriterPorts(handler, new JoinDelay(clock))
   const own = new MessageChannel()
   ports.listen(own.port1)
   const clients: MessagePort[] = []
@@ -35,6 +40,7 @@ function createPorts(t: TestScope, { threads = 0 } = {}) {
     commits,
     others,
     own: own.port2,
+    clock,
     clients,
     /** Attaches the threads, one after the other as the pool does. */
     async attach(): Promise<void> {
@@ -127,3 +133,87 @@ t.test('what a thread sent before it ended is executed before its holds are rele
   t.same(writer.commits, [[['thread-1', 2]]])
   t.equal(writer.others.at(-1), 'release')
 })
+
+t.test('after a crowded commit waits for the threads that took part', async (t) => {
+  const writer = createPorts(t, { threads: 3 })
+  await writer.attach()
+  const [first, second, third] = writer.clients as [MessagePort, MessagePort, MessagePort]
+  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  writer.commits.length = 0
+  const early = ask(first, createBatch(1))
+  await runLoop()
+  t.same(writer.commits, [], 'one of two threads has sent')
+  await Promise.all([early, ask(second, createBatch(2))])
+  t.same(writer.commits.splice(0), [
+    [
+      ['thread-1', 1],
+      ['thread-2', 2],
+    ],
+  ])
+  await ask(third, createBatch(1))
+  t.equal(writer.commits.length, 1, 'three operations are too few to wait after')
+})
+
+t.test('waits for a thread that sends nothing no longer than the delay', async (t) => {
+  const writer = createPorts(t, { threads: 2 })
+  await writer.attach()
+  const [first, second] = writer.clients as [MessagePort, MessagePort]
+  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  writer.commits.length = 0
+  const early = ask(first, createBatch(4))
+  await runLoop()
+  t.same(writer.commits, [])
+  writer.clock.advance(2)
+  await early
+  t.same(writer.commits, [[['thread-1', 4]]])
+  writer.clock.advance(8)
+  await ask(first, createBatch(4))
+  t.equal(writer.commits.length, 2, 'a thread that has been idle is not waited for')
+})
+
+t.test('waits for no thread before a request that is no batch', async (t) => {
+  const writer = createPorts(t, { threads: 2 })
+  await writer.attach()
+  const [first, second] = writer.clients as [MessagePort, MessagePort]
+  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  writer.commits.length = 0
+  const early = ask(first, createBatch(1))
+  await ask(writer.own, ['release', 'thread-2', 1])
+  await early
+  t.same(writer.commits, [[['thread-1', 1]]])
+})
+
+t.test('executes what a thread sent before it ended, though another one is waited for', async (t) => {
+  const writer = createPorts(t, { threads: 3 })
+  await writer.attach()
+  const [first, second] = writer.clients as [MessagePort, MessagePort]
+  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  writer.commits.length = 0
+  first.postMessage(createBatch(1))
+  first.close()
+  await runLoop()
+  await ask(second, createBatch(2))
+  t.same(writer.commits, [
+    [
+      ['thread-1', 1],
+      ['thread-2', 2],
+    ],
+  ])
+})
+
+t.test('executes before the release what the ended thread sent while another one was waited for', async (t) => {
+  const writer = createPorts(t, { threads: 3 })
+  await writer.attach()
+  const [first, second] = writer.clients as [MessagePort, MessagePort]
+  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  writer.commits.length = 0
+  first.postMessage(createBatch(1))
+  await ask(writer.own, ['release', 'thread-1', 1])
+  t.same(writer.commits, [[['thread-1', 1]]])
+  t.equal(writer.others.at(-1), 'release')
+})
+
+/** Long enough for the messages that have been sent. */
+async function runLoop(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await setImmediate()
+}

@@ -14,6 +14,10 @@ interface WalPages {
 
 /** Content that was deleted remains in the WAL until it is overwritten or truncated, so it is truncated this often. */
 const truncateEveryMs = 3_600_000
+/** The length of the WAL is read after every so many calls: it costs 4 µs, where SQLite's part of a small commit costs 15. */
+const maxCallsBetweenReads = 16
+/** A short interval, in pages, is checked at each call. */
+const pagesForEachCall = 512
 /** While a reader prevents it. */
 const retryTruncationMs = 60_000
 
@@ -21,6 +25,8 @@ export class WalCheckpoint {
   readonly #db: Connection
   readonly #readPages: Statement<[], WalPages>
   readonly #intervalPages: number
+  readonly #callsBetweenReads: number
+  #callsSinceRead = 0
   /** WAL length in pages at the last attempt. */
   #lastAttemptPages = 0
   readonly #monotonicMs: () => number
@@ -34,6 +40,7 @@ export class WalCheckpoint {
     this.#db = db
     this.#readPages = db.prepare('pragma wal_checkpoint(noop)')
     this.#intervalPages = intervalPages
+    this.#callsBetweenReads = Math.min(maxCallsBetweenReads, Math.ceil(intervalPages / pagesForEachCall))
   }
 
   /**
@@ -42,10 +49,13 @@ export class WalCheckpoint {
    * the WAL first: SQLite flushes it too, but continues as if nothing were lost when that fails.
    */
   runIfDue(sync: () => boolean): void {
+    const isTruncation = this.#monotonicMs() >= this.#truncatesAtMs
+    this.#callsSinceRead += 1
+    if (!isTruncation && this.#callsSinceRead < this.#callsBetweenReads) return
+    this.#callsSinceRead = 0
     const { log, checkpointed } = this.#readPages.get() ?? { log: 0, checkpointed: 0 }
     // The WAL has restarted from its beginning.
     if (log < this.#lastAttemptPages) this.#lastAttemptPages = 0
-    const isTruncation = this.#monotonicMs() >= this.#truncatesAtMs
     if (!isTruncation && log - Math.max(checkpointed, this.#lastAttemptPages) < this.#intervalPages) return
     this.#lastAttemptPages = log
     if (isTruncation) this.#truncatesAtMs = this.#monotonicMs() + retryTruncationMs

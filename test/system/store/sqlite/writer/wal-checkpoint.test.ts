@@ -71,3 +71,22 @@ t.test('truncates the WAL every hour, and a minute later where a reader prevents
   t.equal(commitAt(181), 0)
   t.end()
 })
+
+t.test('reads the length of the WAL after every sixteenth commit where the interval is the default one', (t) => {
+  const db = new Sqlite(join(createTemporaryFolder(t), 'store.db'))
+  t.teardown(() => db.close())
+  db.pragma('journal_mode = wal')
+  db.exec('create table word (text)')
+  const checkpoints = new WalCheckpoint(db, 8_000)
+  db.prepare('insert into word values (zeroblob(33000000))').run()
+  const attempts = Array.from({ length: 32 }, () => {
+    let isAttempted = false
+    checkpoints.runIfDue(() => (isAttempted = true))
+    return isAttempted
+  })
+  t.same(
+    attempts.flatMap((isAttempted, index) => (isAttempted ? [index + 1] : [])),
+    [16],
+  )
+  t.end()
+})

@@ -20,6 +20,9 @@ const launcherEnvName = 'SVC_LAUNCHED_BY'
 /** V8 collects garbage without helper threads. */
 const singleThreadedGcFlag = '--single-threaded-gc'
 
+/** For `src/system/memory/release-start-memory.ts`, in every thread. */
+const exposeGcFlag = '--expose-gc'
+
 /**
  * When most objects of one allocation site have survived, V8 allocates all later ones of the site in the old generation. It decides that
  * at the start or during slow turns, and then each turn is retained by such an object until a major collection: some starts cost a fifth
@@ -72,22 +75,22 @@ export async function launch(program, run, { usesWorkers = false, isServer = fal
 }
 
 /**
- * Restarts the process with settings that are accepted only at its start: those of the memory allocator, and on few cores a V8 flag. With GC
+ * Restarts the process with settings that are accepted only at its start: those of the memory allocator, and V8's flags. With GC
  * helpers, parsing a long prompt in one thread delays turns in the other by tens of milliseconds; more cores have room for the helpers. To
  * profile a server as it is served, pass the flag and the settings yourself.
  */
 function restartWithSettings() {
-  const needsFlag = availableParallelism() <= maxCoresForSingleThreadedGc && !process.execArgv.includes(singleThreadedGcFlag)
+  const flags = [exposeGcFlag, ...(availableParallelism() <= maxCoresForSingleThreadedGc ? [singleThreadedGcFlag] : [])]
+  const missingFlags = flags.filter((flag) => !process.execArgv.includes(flag))
   const needsMalloc = process.platform === 'linux' && Object.keys(mallocSettings).some((name) => process.env[name] === undefined)
-  if (!needsFlag && !needsMalloc) return
+  if (missingFlags.length === 0 && !needsMalloc) return
   // The profiler's signal would reach the new process before its handler exists, and end it.
   if (process.execArgv.includes('--cpu-prof')) return
   try {
-    process.execve?.(
-      process.execPath,
-      [process.execPath, ...process.execArgv, ...(needsFlag ? [singleThreadedGcFlag] : []), ...process.argv.slice(1)],
-      { ...mallocSettings, ...process.env },
-    )
+    process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...missingFlags, ...process.argv.slice(1)], {
+      ...mallocSettings,
+      ...process.env,
+    })
   } catch {
     // execve is not supported on this system; the server runs with the default settings.
   }

@@ -4,12 +4,14 @@ import { loadConfig } from '../config/config.ts'
 import { listenForControl } from '../server/reload/control-socket.ts'
 import type { ReloadReport } from '../server/reload/reloader.ts'
 import { startServer } from '../server/start-server.ts'
+import { hasLittleMemory } from '../server/workers/worker-count.ts'
 import type { Server } from '../server/server.ts'
 import { describeFailure } from './describe-failure.ts'
 import { connectServiceManager } from './service-manager.ts'
 import { createStartupMessage } from './startup-message.ts'
 import { DataFolder } from '../system/data-folder.ts'
 import { describeEngineFault } from '../system/engine-fault.ts'
+import { releaseStartMemory } from '../system/memory/release-start-memory.ts'
 
 /** The default action of these signals, which the kernel does not apply to the first process of a container. */
 const exitOnSigterm = (): void => process.exit(143)
@@ -32,6 +34,8 @@ export async function runServer(): Promise<void> {
   try {
     gateway = await startServer(await loadConfig())
     greeting = await createStartupMessage(gateway)
+    // With several threads this one serves no turns.
+    if (gateway.threads.count > 1 || hasLittleMemory()) releaseStartMemory()
   } catch (error) {
     process.stderr.write(`svc-gateway cannot start:\n${describeFailure(error)}\n`)
     // A start that fails halfway must end the process, whatever it had begun.

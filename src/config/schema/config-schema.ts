@@ -65,8 +65,9 @@ export const configSchema = z.strictObject({
     trustedProxies: z.array(z.string()).default([]),
   }),
   /**
-   * Worker threads around one ledger. `'auto'` depends on the number of cores: one worker on two or fewer. Rate limits, quotas and
-   * concurrency limits are exact over all workers. Connections, and an upstream's connections and queue, are divided among them.
+   * Worker threads around one ledger. `'auto'` depends on the cores and the memory: one worker on two cores or fewer, and for each
+   * further one 280 MiB above 650. Rate limits, quotas and concurrency limits are exact over all workers. Connections, and an upstream's
+   * connections and queue, are divided among them.
    */
   workers: z
     // Any text as a type, so that a value from the environment needs no cast.

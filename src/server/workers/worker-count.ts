@@ -1,5 +1,5 @@
-/** The number of workers, and each worker's share of the server's limits. */
-import { availableParallelism } from 'node:os'
+/** The number of workers by cores and memory, and each worker's share of the server's limits. */
+import { availableParallelism, totalmem } from 'node:os'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { Share } from './messages.ts'
 
@@ -8,7 +8,38 @@ const maxSingleThreadCores = 2
 /** A turn costs the ledger's single writer about a seventh of what it costs a serving thread: more workers would wait for it. */
 const maxUsefulWorkers = 6
 
-/** `'auto'` leaves two cores to the ledger's writer, the body parser and the system. Never more workers than client connections or upstream slots. */
+/** What one serving thread with everything else takes beside members who attack it, and what each further thread adds (docs/performance.md). */
+const [singleThreadBytes, furtherThreadBytes] = [650 * 2 ** 20, 280 * 2 ** 20]
+
+/** Below this a small footprint is worth more than speed. */
+const littleMemoryBytes = 2 ** 30
+
+export interface Machine {
+  readonly cores: number
+  /** What the process may use: the machine's, or that of its control group. */
+  readonly memoryBytes: number
+}
+
+export interface WorkerCount {
+  readonly count: number
+  /** What would have to grow for more threads. */
+  readonly boundBy: 'configuration' | 'database' | 'cores' | 'memory' | 'connections' | 'writer'
+}
+
+export function readMachine(): Machine {
+  // 0 or an absurd number without a limit.
+  const limit = process.constrainedMemory()
+  return { cores: availableParallelism(), memoryBytes: limit > 0 ? Math.min(limit, totalmem()) : totalmem() }
+}
+
+export function hasLittleMemory({ memoryBytes }: Machine = readMachine()): boolean {
+  return memoryBytes < littleMemoryBytes
+}
+
+/**
+ * `'auto'` leaves two cores to the ledger's writer, the body parser and the system, and room for what attacks take. Never more workers than
+ * client connections or upstream slots.
+ */
 export function resolveWorkerCount(
   {
     workers,
@@ -19,13 +50,20 @@ export function resolveWorkerCount(
     readonly limits: Pick<GatewayConfig['limits'], 'connections'>
     readonly store: Pick<GatewayConfig['store'], 'url'>
   },
-  cores = availableParallelism(),
-): number {
-  if (workers !== 'auto') return workers
+  { cores, memoryBytes }: Machine = readMachine(),
+): WorkerCount {
+  if (workers !== 'auto') return { count: workers, boundBy: 'configuration' }
   // Nodes that share a database scale by processes, on one machine as well as on several.
-  if (store.url !== null) return 1
+  if (store.url !== null) return { count: 1, boundBy: 'database' }
   const connectionLimits = Object.values(upstreams).map(({ connections }) => connections)
-  return cores <= maxSingleThreadCores ? 1 : Math.min(cores - 2, maxUsefulWorkers, limits.connections, ...connectionLimits)
+  const bounds: readonly WorkerCount[] = [
+    { count: cores <= maxSingleThreadCores ? 1 : cores - 2, boundBy: 'cores' },
+    { count: 1 + Math.floor((memoryBytes - singleThreadBytes) / furtherThreadBytes), boundBy: 'memory' },
+    { count: Math.min(limits.connections, ...connectionLimits), boundBy: 'connections' },
+    { count: maxUsefulWorkers, boundBy: 'writer' },
+  ]
+  const lowest = bounds.reduce((least, bound) => (bound.count < least.count ? bound : least))
+  return { ...lowest, count: Math.max(1, lowest.count) }
 }
 
 /** The configuration with this worker's share of connections and of each upstream's slots and queue. */

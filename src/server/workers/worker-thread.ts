@@ -26,7 +26,8 @@ import type { WorkerRuntime } from '../worker-runtime.ts'
 import { openWorkerRuntime } from '../worker-runtime.ts'
 import { describePlugins } from '../reload/describe-plugins.ts'
 import type { MainRequests, WorkerRequests, WorkerInit } from './messages.ts'
-import { applyWorkerShare } from './worker-count.ts'
+import { applyWorkerShare, hasLittleMemory } from './worker-count.ts'
+import { releaseStartMemory } from '../../system/memory/release-start-memory.ts'
 import { WorkerRpc } from './worker-rpc.ts'
 
 if (parentPort === null) throw new Error('this file is started by the server, as a thread')
@@ -49,6 +50,7 @@ function runWorker(port: MessagePort, start: WorkerInit): void {
         // Installations that share a database serve with one thread per node.
         database: null,
       }
+      if (hasLittleMemory()) releaseStartMemory()
       runtime = await openWorkerRuntime(services, { sharedPort, operations })
       pending?.()
       return runtime.url

@@ -1,7 +1,6 @@
 /** `svc-gateway doctor`: tests what a server needs on this machine and prints what to do about each failure. */
 import { X509Certificate, createPrivateKey } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { request } from 'undici'
 import { probe } from '../../../access/limits/rate-limit-store.ts'
@@ -15,7 +14,7 @@ import { DataFolder } from '../../../system/data-folder.ts'
 import { findOpenMode } from '../../../system/secret.ts'
 import { findInternetFault } from '../../../access/oauth/client-documents.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
-import { resolveWorkerCount } from '../../../server/workers/worker-count.ts'
+import { readMachine, resolveWorkerCount } from '../../../server/workers/worker-count.ts'
 import { describeMissingPlans } from '../../../domain/services/missing-plans.ts'
 import { isOlder } from '../../../store/migrations/migrate.ts'
 import { readLayout } from '../../../store/sqlite/maintenance/migration-copy.ts'
@@ -112,9 +111,11 @@ function checkRuntime(): HealthCheck {
 }
 
 function checkWorkers(config: GatewayConfig): HealthCheck {
-  const [count, cores] = [resolveWorkerCount(config), availableParallelism()]
+  const machine = readMachine()
+  const { count } = resolveWorkerCount(config, machine)
   const serve = count === 1 ? 'one thread serves' : `${count} threads serve`
-  return { what: 'workers', ok: true, detail: `${serve}; this machine has ${pluralize(cores, 'core')}` }
+  const memory = `${Math.round(machine.memoryBytes / 2 ** 20)} MiB`
+  return { what: 'workers', ok: true, detail: `${serve}; this machine has ${pluralize(machine.cores, 'core')} and ${memory}` }
 }
 
 function checkDataDirectory({ store }: GatewayConfig): HealthCheck {

@@ -1,6 +1,7 @@
 /** The writer thread: owns the only connection that writes, and executes each batch as one transaction. */
 import { systemClock } from '../../../system/clock.ts'
 import { parentPort, workerData } from 'node:worker_threads'
+import { releaseStartMemory } from '../../../system/memory/release-start-memory.ts'
 import { decodeOperation, encodeResult } from '../../ledger/operation-codec.ts'
 import type { Statement } from 'better-sqlite3'
 import Sqlite from 'better-sqlite3'
@@ -389,7 +390,19 @@ const ports = new WriterPorts({
 })
 ports.listen(port)
 
+/** At the first pause, what the start has left in the heap. */
+const releaseOnce = createReleaseOnce()
+
+function createReleaseOnce(): () => void {
+  let isReleased = false
+  return () => {
+    if (!isReleased) releaseStartMemory()
+    isReleased = true
+  }
+}
+
 /** In small steps, so that a request that arrives meanwhile hardly waits. */
 function runIdleWork(): void {
-  if (thread.writeBehind(idleBatchSize)) setImmediate(runIdleWork)
+  if (thread.writeBehind(idleBatchSize)) return void setImmediate(runIdleWork)
+  releaseOnce()
 }

@@ -3,14 +3,46 @@ import t from 'tap'
 import { applyWorkerShare, resolveWorkerCount } from '../../../../src/server/workers/worker-count.ts'
 import { testConfig } from '../../../support/gateway/test-gateway.ts'
 
+const gib = 2 ** 30
+
 t.test('leaves two cores free; starts one serving thread on few cores and at most as many as the writer can serve', async (t) => {
   const config = testConfig(t)
-  const counts = [1, 2, 3, 4, 8, 64].map((cores) => resolveWorkerCount(config, cores))
-  t.same(counts, [1, 1, 1, 2, 6, 6])
-  t.equal(resolveWorkerCount({ ...config, workers: 4 }, 1), 4, 'a configured number is used as it is')
+  const counts = [1, 2, 3, 4, 8, 64].map((cores) => resolveWorkerCount(config, { cores, memoryBytes: 64 * gib }))
+  t.same(
+    counts.map(({ count, boundBy }) => [count, boundBy]),
+    [
+      [1, 'cores'],
+      [1, 'cores'],
+      [1, 'cores'],
+      [2, 'cores'],
+      [6, 'cores'],
+      [6, 'writer'],
+    ],
+  )
+  const few = { cores: 1, memoryBytes: gib / 2 }
+  t.same(resolveWorkerCount({ ...config, workers: 4 }, few), { count: 4, boundBy: 'configuration' })
   const narrow = testConfig(t, { upstreams: { main: { baseUrl: 'demo', connections: 3 } } })
-  t.equal(resolveWorkerCount(narrow, 8), 3, 'never one without an upstream slot')
-  t.equal(resolveWorkerCount(testConfig(t, { limits: { connections: 2 } }), 8), 2, 'nor one that could accept no connection')
+  const many = { cores: 8, memoryBytes: 64 * gib }
+  t.same(resolveWorkerCount(narrow, many), { count: 3, boundBy: 'connections' }, 'never one without an upstream slot')
+  t.equal(
+    resolveWorkerCount(testConfig(t, { limits: { connections: 2 } }), many).count,
+    2,
+    'nor one that could accept no connection',
+  )
+})
+
+t.test('starts no more threads than have room in memory beside attacks', async (t) => {
+  const config = testConfig(t)
+  const counts = [0.5, 1, 2, 4].map((gibs) => resolveWorkerCount(config, { cores: 8, memoryBytes: gibs * gib }))
+  t.same(
+    counts.map(({ count, boundBy }) => [count, boundBy]),
+    [
+      [1, 'memory'],
+      [2, 'memory'],
+      [5, 'memory'],
+      [6, 'cores'],
+    ],
+  )
 })
 
 t.test('shares out limits that add up to the whole, at least one each', async (t) => {

@@ -89,7 +89,7 @@ const products = (model: string | null) => ({
 
 t.test('reports the number of serving threads', async (t) => {
   const { finding } = await runDoctor(t, createTemporaryFolder(t), { workers: 3 })
-  t.match(finding('workers'), { ok: true, detail: /^3 threads serve; this machine has \d+ cores?$/ })
+  t.match(finding('workers'), { ok: true, detail: /^3 threads serve; this machine has \d+ cores? and \d+ MiB$/ })
 })
 
 t.test('reports each fault that would fail later', async (t) => {

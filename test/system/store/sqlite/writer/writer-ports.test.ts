@@ -138,7 +138,7 @@ t.test('after a crowded commit waits for the threads that took part', async (t) 
   const writer = createPorts(t, { threads: 3 })
   await writer.attach()
   const [first, second, third] = writer.clients as [MessagePort, MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
   writer.commits.length = 0
   const early = ask(first, createBatch(1))
   await runLoop()
@@ -158,16 +158,16 @@ t.test('waits for a thread that sends nothing no longer than the delay', async (
   const writer = createPorts(t, { threads: 2 })
   await writer.attach()
   const [first, second] = writer.clients as [MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
   writer.commits.length = 0
-  const early = ask(first, createBatch(4))
+  const early = ask(first, createBatch(12))
   await runLoop()
   t.same(writer.commits, [])
   writer.clock.advance(2)
   await early
-  t.same(writer.commits, [[['thread-1', 4]]])
+  t.same(writer.commits, [[['thread-1', 12]]])
   writer.clock.advance(8)
-  await ask(first, createBatch(4))
+  await ask(first, createBatch(12))
   t.equal(writer.commits.length, 2, 'a thread that has been idle is not waited for')
 })
 
@@ -175,7 +175,7 @@ t.test('waits for no thread before a request that is no batch', async (t) => {
   const writer = createPorts(t, { threads: 2 })
   await writer.attach()
   const [first, second] = writer.clients as [MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
   writer.commits.length = 0
   const early = ask(first, createBatch(1))
   await ask(writer.own, ['release', 'thread-2', 1])
@@ -187,7 +187,7 @@ t.test('executes what a thread sent before it ended, though another one is waite
   const writer = createPorts(t, { threads: 3 })
   await writer.attach()
   const [first, second] = writer.clients as [MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
   writer.commits.length = 0
   first.postMessage(createBatch(1))
   first.close()
@@ -205,7 +205,7 @@ t.test('executes before the release what the ended thread sent while another one
   const writer = createPorts(t, { threads: 3 })
   await writer.attach()
   const [first, second] = writer.clients as [MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(4)), ask(second, createBatch(4))])
+  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
   writer.commits.length = 0
   first.postMessage(createBatch(1))
   await ask(writer.own, ['release', 'thread-1', 1])

@@ -82,3 +82,12 @@ t.test('Traefik’s labels have the settings of the file that the proxies’ tes
   t.match(JSON.stringify(serversTransports), '"dialTimeout":"2s","idleConnTimeout":"60s"')
   t.end()
 })
+
+t.test('the settings of a small machine are accepted, and what they mount exists', async (t) => {
+  const { workers, limits } = await loadConfig(join(folder, 'small-machine.config.mjs'))
+  t.equal(workers, 1)
+  t.ok(limits.agentBodyBytes <= limits.accountBodiesBytes && limits.accountBodiesBytes < limits.allBodiesBytes)
+  const { services } = parse(read('compose.small-machine.yaml')) as Compose
+  const [source = ''] = services['gateway']?.volumes?.[0]?.split(':') ?? []
+  t.ok(existsSync(join(folder, source)), source)
+})

@@ -2,9 +2,10 @@
  * Checks that every turn is charged correctly under faults: the real server, killed again and again, under clients that come and go, with an
  * upstream that fails in every way in each of four APIs, requests in all API formats, hosted searches, locks on its database, a full disk, clock changes, and concurrent operator commands.
  *
- *   node bench/ledger-soak.ts [--turns 20000] [--seconds 600] [--seed 1] [--clients 96] [--every 15] [--workers 1] [--keep FOLDER]
+ *   node bench/ledger-soak.ts [--turns 20000] [--seconds 600] [--seed 1] [--clients 96] [--every 15] [--workers 1] [--thread-seconds 0] [--keep FOLDER]
  *
- * A fault begins within `--every` seconds after the last one. The run ends at the first bound, keeps its own accounts (`bench/ledger-soak/accounting-check.ts`), and exits with 1 if the server's differ. The
+ * With `--thread-seconds` and several workers a serving thread ends by itself after that time on average, while its operations share commits
+ * with others'. A fault begins within `--every` seconds after the last one. The run ends at the first bound, keeps its own accounts (`bench/ledger-soak/accounting-check.ts`), and exits with 1 if the server's differ. The
  * full disk needs root on Linux. The seed and a turn's number alone determine the turn, but not when the faults hit it.
  */
 import { spawnSync } from 'node:child_process'
@@ -25,8 +26,8 @@ import type { ServerLife, ClientOutcome, Attempt } from './ledger-soak/accountin
 import { SeededRandom, createTurnPlan } from './ledger-soak/turn-plan.ts'
 import type { TurnPlan } from './ledger-soak/turn-plan.ts'
 import { defaultMediaFigures } from '../test/support/media-figures.ts'
-import { runCommand, endServer, fillDisk, mountDisk, shrinkBuffers, startServer } from './ledger-soak/server.ts'
-import type { Server } from './ledger-soak/server.ts'
+import { runCommand, endServer, fillDisk, mountDisk, readThreadDeaths, shrinkBuffers, startServer } from './ledger-soak/server.ts'
+import type { Installation, Server } from './ledger-soak/server.ts'
 import { ServerStalls } from './ledger-soak/server-stalls.ts'
 import { startUpstream } from './ledger-soak/upstream.ts'
 
@@ -38,6 +39,7 @@ const { values } = parseArgs({
     clients: { type: 'string', default: '96' },
     every: { type: 'string', default: '15' },
     workers: { type: 'string', default: '1' },
+    'thread-seconds': { type: 'string', default: '0' },
     keep: { type: 'string' },
   },
 })
@@ -69,8 +71,12 @@ if (!hasDisk) print('no full disk in this run: a small one needs root on Linux')
 
 const plans = new Map<number, TurnPlan>()
 const upstream = await startUpstream((number) => plans.get(number))
-const installation = {
+const installation: Installation = {
   folder,
+  threadDeaths:
+    Number(values['thread-seconds']) > 0
+      ? { meanSeconds: Number(values['thread-seconds']), file: join(scratch, 'deaths') }
+      : null,
   log: join(scratch, 'log'),
   environment: {
     GATEWAY_CONFIG: fileURLToPath(new URL('./ledger-soak/gateway.config.ts', import.meta.url)),
@@ -88,6 +94,7 @@ const problems: string[] = []
 const stalls = new ServerStalls()
 const counters = {
   kills: 0,
+  threadDeaths: 0,
   stops: 0,
   locks: 0,
   fills: 0,
@@ -102,6 +109,8 @@ const counters = {
 let began = performance.now()
 let nextTurn = 0
 let turns = 0
+/** Within this time a client notices that its thread has ended; a member who does not read, later. */
+const [maxDeathNoticeMs, maxLateNoticeMs] = [2_000, 10_000]
 /** During a fault a command may be refused. */
 let faults = 0
 
@@ -117,6 +126,7 @@ async function runServerLife(number: number, keys: string[]): Promise<void> {
     began = performance.now()
   }
   const life: ServerLife = { killedAt: null }
+  const firstAttempt = attempts.length
   const dispatcher = new Agent({ connections: clients, pipelining: 1 })
   const lifeEnd = new AbortController()
   const runningClients = Array.from({ length: clients }, (_, i) =>
@@ -153,7 +163,19 @@ async function runServerLife(number: number, keys: string[]): Promise<void> {
   }
   await Promise.all([...runningClients, fault, operator, ...watching])
   await dispatcher.destroy()
+  const deaths = readThreadDeaths(installation)
+  counters.threadDeaths += deaths.length
+  attributeDeaths(firstAttempt, deaths)
   if (isKilled) verifyAfterKill()
+}
+
+/** Which thread served an attempt is unknown, so the first death since its end counts as that of its server. */
+function attributeDeaths(firstAttempt: number, deaths: readonly number[]): void {
+  attempts.forEach((attempt, index) => {
+    const noticeMs = attempt.plan.dishonest === null ? maxDeathNoticeMs : maxLateNoticeMs
+    const death = index < firstAttempt ? undefined : deaths.find((at) => at >= attempt.at - noticeMs)
+    if (death !== undefined) attempts[index] = { ...attempt, life: { killedAt: death } }
+  })
 }
 
 async function startOrThrow(shifts: readonly number[]): Promise<Server> {

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, rmSync, writeSync, closeSync, writeFileSync } from 'node:fs'
+import { existsSync, openSync, readFileSync, rmSync, writeSync, closeSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { text } from 'node:stream/consumers'
@@ -14,6 +14,8 @@ export interface Installation {
   readonly environment: Readonly<Record<string, string>>
   /** A file outside the data folder. */
   readonly log: string
+  /** How often a serving thread ends by itself, and where it records that. */
+  readonly threadDeaths: { readonly meanSeconds: number; readonly file: string } | null
 }
 
 export interface Server {
@@ -25,11 +27,15 @@ export interface Server {
 /** `shifts` are offsets of its wall clock in minutes, a different one every 1.5 seconds. Null if it could not start. */
 export async function startServer(installation: Installation, clockShiftMinutes: readonly number[]): Promise<Server | null> {
   const log = openSync(installation.log, 'a')
-  const child = spawn(process.execPath, [...toClockShiftFlags(clockShiftMinutes), join(root, 'src/operator/start.ts')], {
-    cwd: root,
-    env: createEnvironment(installation),
-    stdio: ['ignore', 'pipe', log],
-  })
+  const child = spawn(
+    process.execPath,
+    [...toClockShiftFlags(clockShiftMinutes), ...toThreadDeathFlags(installation), join(root, 'src/operator/start.ts')],
+    {
+      cwd: root,
+      env: createEnvironment(installation),
+      stdio: ['ignore', 'pipe', log],
+    },
+  )
   closeSync(log)
   let output = ''
   await new Promise<void>((resolve) => {
@@ -77,6 +83,27 @@ function toClockShiftFlags(minutes: readonly number[]): readonly string[] {
   const code = `const real = Date.now, minutes = ${JSON.stringify(minutes)}
     Date.now = () => real() + 60000 * minutes[Math.floor((performance.timeOrigin + performance.now()) / 1500) % minutes.length]`
   return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
+}
+
+/** Ends serving threads, as if they had been killed. */
+function toThreadDeathFlags({ threadDeaths }: Installation): readonly string[] {
+  if (threadDeaths === null) return []
+  const code = `import { appendFileSync } from 'node:fs'
+    import { workerData } from 'node:worker_threads'
+    if (workerData?.share !== undefined)
+      setTimeout(() => {
+        appendFileSync(${JSON.stringify(threadDeaths.file)}, (performance.timeOrigin + performance.now()) + '\\n')
+        process.exit(1)
+      }, ${threadDeaths.meanSeconds * 1000} * (0.2 + 1.6 * Math.random())).unref()`
+  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
+}
+
+/** The times of the deaths since the last call, on this process's monotonic clock. */
+export function readThreadDeaths({ threadDeaths }: Installation): readonly number[] {
+  if (threadDeaths === null || !existsSync(threadDeaths.file)) return []
+  const times = readFileSync(threadDeaths.file, 'utf8').trim().split('\n')
+  rmSync(threadDeaths.file)
+  return times.map((time) => Number(time) - performance.timeOrigin).toSorted((a, b) => a - b)
 }
 
 /** Makes the buffers of connections small, so that a slow reader delays its upstream soon; only in a network namespace of one's own. */

@@ -5,6 +5,7 @@ import {
   droppedFieldsHeader,
   hasImages,
   encodeForTarget,
+  GatewayError,
   isCapAdjustable,
   splitFields,
   UpstreamFailure,
@@ -25,11 +26,15 @@ export const upstreamMapping = definePlugin({
     const live = upstreams.selectCandidates(serving.targets, getFallbackModel(serving), clock.monotonicMs(), x)
     // A search engine works without a model; only reading its results needs one.
     const hasSearchEngine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
-    if (live.length === 0 && !hasSearchEngine)
+    if (live.length === 0 && !hasSearchEngine) {
+      const returnMs = upstreams.findReturnMs(serving.targets, getFallbackModel(serving), clock.monotonicMs())
+      if (returnMs !== null)
+        throw new GatewayError('upstream_model_unavailable', { retryAfter: Math.ceil(returnMs / 1000), shouldRetry: false })
       throw new UpstreamFailure(
         { kind: 'unconfigured', reason: `no target of '${x.product.id}' is set up`, product: x.product.id },
         null,
       )
+    }
     setDroppedFieldsHeader(x, live[0])
     x.route = {
       candidates: live.map((target) => createCandidate(target, x, services)),

@@ -24,6 +24,7 @@ import type { AccountDeletions } from './identity/account-deletion.ts'
 import type { PurchaseNotices } from './billing/purchase-notice.ts'
 import type { RedeemCodes } from './billing/redeem-code.ts'
 import type { Subscriptions } from './billing/subscription.ts'
+import type { TakenOutTargets } from './taken-out-target.ts'
 import type { TurnHistoryStore } from './turn-history/turn-history-store.ts'
 
 /** The other nodes that use the same database. */
@@ -64,6 +65,7 @@ export interface Store {
   readonly attempts: Attempts
   readonly carriedUsage: CarriedUsages
   readonly operators: Operators
+  readonly takenOutTargets: TakenOutTargets
   readonly audit: Audit
   readonly credentialChanges: CredentialChanges
   readonly dailyUsage: DailyUsages

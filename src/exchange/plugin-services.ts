@@ -89,6 +89,8 @@ export interface PluginServices {
       monotonicMs: number,
       x?: Exchange & Partial<Slots>,
     ): readonly LiveTarget[]
+    /** Milliseconds until the first of these targets is back; null unless operators have taken out all that are set up. */
+    findReturnMs(targets: readonly Target[], fallbackModel: string | null, monotonicMs: number): number | null
   }
   /** This installation's secret (32 bytes), from which every keyed hash is derived. */
   readonly secret: Buffer

@@ -1,6 +1,7 @@
-/** Periodic jobs: expire overdue holds, prune old turns, write last-used times, pay boosts, check orders, collect turns for operators, send usage alerts, emails about plans and notifications, complete deletions, delete expired records, write backups. */
+/** Periodic jobs: expire overdue holds, follow the targets that operators take out, prune old turns, write last-used times, pay boosts, check orders, collect turns for operators, send usage alerts, emails about plans and notifications, complete deletions, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
 import type { Notifier } from '../notifications/notifier.ts'
+import { followTakenOutTargets } from '../services/target-routing.ts'
 import { verifyBooks } from '../domain/services/orders/verify-books.ts'
 import type { OrderServicePort } from '../domain/services/orders/order-service-port.ts'
 import { BackupJob } from './backup-job.ts'
@@ -9,6 +10,7 @@ import { ThrottledLog } from '../mail/throttled-log.ts'
 import type { Timer } from '../system/clock.ts'
 import { ClockGuard } from './clock-guard.ts'
 
+const followTargetsEveryMs = 2_000
 const expireEveryMs = 2_500
 const flushEveryMs = 15_000
 const payBoostsEveryMs = 2_000
@@ -52,6 +54,8 @@ export class BackgroundJobs {
       this.#every(flushEveryMs, 'write key uses', () => credentials.flushLastUsed()),
       // A key revoked by another process is refused here within this interval.
       this.#every(credentials.pollIntervalMs, 'follow changes', () => credentials.pollChanges()),
+      // What an operator takes out at another node is left out here within this interval.
+      this.#every(followTargetsEveryMs, 'follow targets', () => followTakenOutTargets(services)),
     ]
     if (scope === 'thread') return
     this.#timers.push(

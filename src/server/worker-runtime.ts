@@ -8,6 +8,7 @@ import type { MailStats } from '../mail/email-results.ts'
 import type { RouteDeps } from '../http/route-deps.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { startModelDiscovery } from '../upstream/target/model-discovery.ts'
+import { followTakenOutTargets } from '../services/target-routing.ts'
 import { getNotReadyReasons } from '../services/readiness.ts'
 import { ConfiguredApp } from './reload/configured-app.ts'
 import { getBodyBudgetBounds, setOrigins } from './create-services.ts'
@@ -73,6 +74,10 @@ export async function openWorkerRuntime(
     bodyScheduler.stopChecks()
     for (const app of apps) await app.close()
   }
+  await followTakenOutTargets(services).catch(async (error: unknown) => {
+    await release()
+    throw error
+  })
   const listener = await listen((request, response) => void current.handle(request, response), services, sharedPort).catch(
     async (error: unknown) => {
       await release()

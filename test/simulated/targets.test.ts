@@ -1,5 +1,6 @@
 /** Several targets: retries, rests and full upstreams. */
 import t from 'tap'
+import { bringBackTarget, listRoutedProducts, takeOutTarget } from '../../src/services/target-routing.ts'
 import { describeTurn, oneTarget, openTurns, timeouts } from './gateway/open-turns.ts'
 import { answer, rejection, wait } from './gateway/simulated-upstream.ts'
 
@@ -65,3 +66,66 @@ t.test('a turn waits for a full upstream only for its time, and takes a place th
     ],
   )
 })
+
+const author = { actor: { kind: 'command', systemUser: 'root' }, client: null, reason: 'it answers slowly' } as const
+
+t.test('a target that was taken out is not called, and comes back by itself', async (t) => {
+  const { gateway, token } = await openTurns(t, answer(2), {})
+  const { services } = gateway
+  gateway.startJobs()
+  const send = async () => {
+    const turn = gateway.send(token)
+    await gateway.clock.run(1_000)
+    t.match(describeTurn(gateway, turn), /^completed/)
+    return gateway.upstream.calls.at(-1)?.host
+  }
+  t.equal(await send(), 'first.example')
+  const [first = ''] =
+    listRoutedProducts(services)
+      .find(({ product }) => product.id === 'svc-2.1')
+      ?.targets.map(({ name }) => name) ?? []
+  await takeOutTarget({ target: first, minutes: 5, allowsLast: false }, author, services)
+  t.equal(await send(), 'second.example')
+  await gateway.clock.run(4 * 60_000)
+  t.equal(await send(), 'second.example')
+  await gateway.clock.run(60_000)
+  t.equal(await send(), 'first.example', 'after five minutes')
+
+  await takeOutTarget({ target: first, minutes: 1_440, allowsLast: false }, author, services)
+  t.equal(await send(), 'second.example')
+  await bringBackTarget(first, author, services)
+  t.equal(await send(), 'first.example', 'and at once where it is brought back')
+  await t.rejects(bringBackTarget(first, author, services), { code: 'conflict' })
+
+  await services.store.takenOutTargets.takeOut(
+    { target: first, takenOutAt: services.clock.now(), until: services.clock.now() + 60_000, reason: 'by another node' },
+    () => true,
+  )
+  await gateway.clock.run(2_000)
+  t.equal(await send(), 'second.example', 'what another node takes out is left out within two seconds')
+})
+
+t.test(
+  'the last target of a product is taken out only where that is confirmed, and its turns are refused and refunded',
+  async (t) => {
+    const { gateway, token } = await openTurns(t, answer(2), oneTarget)
+    const { services } = gateway
+    const order = { target: 'main/m', minutes: 10, allowsLast: false }
+    await t.rejects(takeOutTarget(order, author, services), {
+      code: 'conflict',
+      message: /last target of svc-2\.1.*upstream_model_unavailable/,
+    })
+    await t.rejects(takeOutTarget({ ...order, target: 'main/none' }, author, services), { code: 'not_found' })
+    t.same(await services.store.takenOutTargets.list(services.clock.now()), [])
+    await takeOutTarget({ ...order, allowsLast: true }, author, services)
+    const turn = gateway.send(token)
+    await gateway.clock.run(1_000)
+    t.match(describeTurn(gateway, turn), /^failed upstream_model_unavailable after \d ms: 502, refunded$/)
+    t.match(turn.outcome, { failure: { details: { retryAfter: 600, shouldRetry: false } } })
+    t.equal(gateway.upstream.calls.length, 0)
+    t.match(
+      (await services.store.audit.list({ limit: 5 })).map(({ event, detail, reason }) => [event, detail?.['target'], reason]),
+      [['target_taken_out', 'main/m', 'it answers slowly']],
+    )
+  },
+)

@@ -52,6 +52,9 @@ export const auditEvents = [
   'console_closed',
   'operator_key_made',
   'operator_key_revoked',
+  'target_taken_out',
+  'target_brought_back',
+  'target_tried',
 ] as const
 export type AuditEvent = (typeof auditEvents)[number]
 

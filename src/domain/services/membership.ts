@@ -42,6 +42,7 @@ import type { GroupRoles } from './operators/operator-role-service.ts'
 import { OperatorRoleService } from './operators/operator-role-service.ts'
 import { PasskeyService } from './operators/passkey-service.ts'
 import { SecondFactorService } from './operators/second-factor-service.ts'
+import { TargetRoutingService } from './operators/target-routing-service.ts'
 import { TurnHistoryService } from './operators/turn-history-service.ts'
 
 interface MembershipDeps {
@@ -102,6 +103,7 @@ export interface Membership {
   readonly secondFactors: SecondFactorService
   readonly passkeys: PasskeyService
   readonly consoleSessions: ConsoleSessionService
+  readonly targetRouting: TargetRoutingService
   readonly turnHistory: TurnHistoryService
   readonly attemptLimits: AttemptLimits
   readonly formIds: FormIdService
@@ -182,6 +184,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     secondFactors: new SecondFactorService({ ...sharedDeps, passkeys }),
     passkeys,
     consoleSessions: new ConsoleSessionService(sharedDeps),
+    targetRouting: new TargetRoutingService(sharedDeps),
     turnHistory: new TurnHistoryService({ store, clock, historyCalendar: createCalendar(deps.timeZone) }),
     attemptLimits,
     formIds: new FormIdService(sharedDeps),
@@ -196,6 +199,7 @@ export function createMembership(deps: MembershipDeps): Membership {
       await store.attempts.sweep(now)
       await store.carriedUsage.sweep(now)
       await store.operators.sweep(now)
+      await store.takenOutTargets.sweep(now)
       await store.sessions.sweep(now, sweepBatchSize)
       await store.oauthClients.sweep(
         now,

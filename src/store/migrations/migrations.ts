@@ -11,6 +11,7 @@ import { operators } from './0009-operators.ts'
 import { saleRecords } from './0010-sale-records.ts'
 import { turnHistory } from './0011-turn-history.ts'
 import { passkeys } from './0013-passkeys.ts'
+import { takenOutTargets } from './0014-taken-out-targets.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   saleRecords,
   turnHistory,
   passkeys,
+  takenOutTargets,
 ]

@@ -12,6 +12,7 @@ import { createDeviceLoginRepository } from './identity/device-logins.ts'
 import { createProviderIdentityRepository, createProviderLoginRepository } from './identity/identities.ts'
 import { createOperatorRepository } from './identity/operators.ts'
 import { createImageRepository } from './images.ts'
+import { createTakenOutTargetRepository } from './taken-out-targets.ts'
 import { createEmailVerificationRepository } from './identity/email-verifications.ts'
 import { createCarriedUsageRepository } from './billing/carried-usage.ts'
 import { createSessionRepository } from './identity/sessions.ts'
@@ -44,6 +45,7 @@ export function createRepositories(db: Database) {
     attempts: createAttemptRepository(db),
     carriedUsage: createCarriedUsageRepository(db),
     operators: createOperatorRepository(db),
+    takenOutTargets: createTakenOutTargetRepository(db),
     audit: createAuditRepository(db),
     credentialChanges: createCredentialChangeRepository(db),
     dailyUsage: createDailyUsageRepository(db),

@@ -1,4 +1,4 @@
-/** The tables of operators: roles, second factors, sessions, shell links and keys, as Kysely types. Instants are milliseconds. */
+/** The tables of operators: roles, second factors, sessions, shell links, keys, and targets that they took out, as Kysely types. Instants are milliseconds. */
 import type { PasskeyPurpose } from '../../domain/identity/operators/passkeys.ts'
 import type { OperatorRole } from '../../domain/identity/operators/operator-role.ts'
 
@@ -12,6 +12,7 @@ export interface OperatorSchema {
   readonly shell_link: ShellLinkTable
   readonly operator_key: OperatorKeyTable
   readonly operator_request: OperatorRequestTable
+  readonly taken_out_target: TakenOutTargetTable
 }
 
 interface OperatorTable {
@@ -108,4 +109,12 @@ interface OperatorRequestTable {
   status: number | null
   body: string | null
   created_at: number
+}
+
+export interface TakenOutTargetTable {
+  /** `upstream/model`. */
+  target: string
+  taken_out_at: number
+  ends_at: number
+  reason: string
 }

@@ -59,6 +59,7 @@ export const transferTables: readonly TransferTable[] = [
   table('shell_link', 'hash'),
   table('operator_key', 'id'),
   table('operator_request', 'hash'),
+  table('taken_out_target', 'target'),
   table('oauth_client', 'id'),
   table('oauth_record', 'kind', 'hash'),
   table('image', 'hash'),

@@ -10,6 +10,7 @@ import { Agent } from '../../system/vendor/undici-agent.ts'
 import type { Breaker, BreakerState } from './breaker.ts'
 import { identifyCaller, noCaller } from './target-caller.ts'
 import { identifySession, orderBySession } from './session-order.ts'
+import { TakenOutSet } from '../taken-out-set.ts'
 import { TargetHealth } from './target-health.ts'
 import { Dialect } from './dialect.ts'
 import { anthropicFormat, createAnthropicHeaders } from '../format/anthropic-format.ts'
@@ -49,6 +50,8 @@ export class Upstreams {
   readonly retryBudget: RetryBudget
   readonly promptRatios = new PromptRatios()
   readonly capabilities = new TargetCapabilities()
+  /** Targets that an operator has taken out. */
+  readonly takenOut: TakenOutSet
   readonly #upstreams: ReadonlyMap<string, Upstream>
   readonly #health = new Map<string, TargetHealth>()
   readonly #dialects = new Map<string, Dialect>()
@@ -67,6 +70,7 @@ export class Upstreams {
     this.#random = random
     this.#searchConfig = config.search
     this.retryBudget = previous?.retryBudget ?? new RetryBudget()
+    this.takenOut = previous?.takenOut ?? new TakenOutSet()
     this.#upstreams = new Map(
       Object.entries(config.upstreams).map(([name, upstream]) => {
         const earlier = previous?.get(name)
@@ -107,7 +111,8 @@ export class Upstreams {
 
   /**
    * The targets to try, best first: healthy ones by weight, in an order of the conversation or at random, then those of weight 0. A target with an open breaker is left
-   * out while another can serve; if all are open, all are offered, because rejecting everything would hide a recovery.
+   * out while another can serve; if all are open, all are offered, because rejecting everything would hide a recovery. One that an operator has
+   * taken out is never offered.
    *
    * @param x whose turn it is: a target may rest for one account's requests of a kind
    */
@@ -117,7 +122,10 @@ export class Upstreams {
     now: number,
     x?: Exchange & Partial<Slots>,
   ): LiveTarget[] {
-    const usable = targets.flatMap((target) => this.#resolveTarget(target, fallbackModel) ?? [])
+    const resolved = targets.flatMap((target) => this.#resolveTarget(target, fallbackModel) ?? [])
+    const usable = this.takenOut.isEmpty
+      ? resolved
+      : resolved.filter(({ live }) => this.takenOut.remainingMs(live.name, now) === 0)
     if (usable.length <= 1) return usable.map(({ live }) => live)
     const caller = x === undefined ? noCaller : identifyCaller(x)
     const healthy = usable.filter(({ live }) => this.getHealth(live.name).wouldAdmit(now, caller))
@@ -128,6 +136,12 @@ export class Upstreams {
         ? orderByWeight(candidates, this.#random)
         : orderBySession(candidates, session, (target) => this.getHealth(target).isDoubtful(now, caller))
     return [...weighted, ...candidates.filter(({ weight }) => weight <= 0).map(({ live }) => live)]
+  }
+
+  /** Milliseconds until the first of these targets is back; null unless operators have taken out all that are set up. */
+  findReturnMs(targets: readonly Target[], fallbackModel: string | null, now: number): number | null {
+    const remaining = this.listTargets(targets, fallbackModel).map(({ name }) => this.takenOut.remainingMs(name, now))
+    return remaining.length === 0 || remaining.includes(0) ? null : Math.min(...remaining)
   }
 
   /** All targets that are set up, whatever their health. */

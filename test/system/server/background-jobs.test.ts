@@ -22,7 +22,7 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   const jobs = new BackgroundJobs({
     clock,
-    config: { backup: null, store: { keepTurnsForDays: 1 } },
+    config: { backup: null, site: { status: false }, store: { keepTurnsForDays: 1 } },
     credentials: { flushLastUsed: nothing, pollChanges: nothing, pollIntervalMs: 1e9 },
     // Fails at the shutdown for a reason of its own, which is logged.
     images: { cleanUp: () => stopped.then(() => Promise.reject(new Error('no room'))) },
@@ -48,8 +48,10 @@ t.test('aborts a long job at shutdown without logging a failure', async (t) => {
       cluster: null,
       audit: { list: async () => [] },
       accountDeletions: { summarize: async () => ({ count: 0, oldestRequestedAt: null }) },
+      takenOutTargets: { list: async () => [] },
       ledger: { verify: (signal: AbortSignal) => untilAborted('verifying', signal) },
     },
+    upstreams: { takenOut: { replace() {} } },
   } as unknown as Services)
   await clock.run(3_600_000)
   t.same(begun, ['forgetting', 'verifying'])
@@ -67,7 +69,7 @@ t.test('a job that fails every two seconds is one line a minute, with the number
   const full = () => Promise.reject(new Error('database or disk is full'))
   const jobs = new BackgroundJobs({
     clock,
-    config: { backup: null, store: { keepTurnsForDays: 1 } },
+    config: { backup: null, site: { status: false }, store: { keepTurnsForDays: 1 } },
     credentials: { flushLastUsed: full, pollChanges: nothing, pollIntervalMs: 1e9 },
     ledger: { turns: async () => [], expire: full },
     log: { warn() {}, error: (fields: { job: string; failures: number }) => void lines.push(fields) },
@@ -83,7 +85,12 @@ t.test('a job that fails every two seconds is one line a minute, with the number
     },
     orders: null,
     telemetry: { recordWaitingDeletions() {} },
-    store: { cluster: null, audit: { list: async () => [] }, accountDeletions: { summarize: full } },
+    store: {
+      cluster: null,
+      audit: { list: async () => [] },
+      accountDeletions: { summarize: full },
+      takenOutTargets: { list: full },
+    },
   } as unknown as Services)
   await clock.run(60_000)
   await jobs.close()
@@ -95,6 +102,7 @@ t.test('a job that fails every two seconds is one line a minute, with the number
     'count deletions',
     'end plans',
     'expire holds',
+    'follow targets',
     'pay boosts',
     'send emails about purchases',
     'send usage alerts',

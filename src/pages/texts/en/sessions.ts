@@ -67,5 +67,8 @@ export const sessions = {
     console_closed: 'Console closed',
     operator_key_made: 'Operator key created',
     operator_key_revoked: 'Operator key revoked',
+    target_taken_out: 'An operator took a target out',
+    target_brought_back: 'An operator brought a target back',
+    target_tried: 'An operator tried a target',
   } as Record<string, string>,
 }

@@ -69,5 +69,8 @@ export const sessions: typeof english = {
     console_closed: '已退出控制台',
     operator_key_made: '已创建管理员密钥',
     operator_key_revoked: '已撤销管理员密钥',
+    target_taken_out: '管理员停用了目标',
+    target_brought_back: '管理员恢复了目标',
+    target_tried: '管理员试用了目标',
   },
 }

@@ -304,7 +304,7 @@ if (postgres !== undefined) {
         await source.close()
       }
     }
-    for (const until of [1, 52, 57, 61, 68, 76]) await t.rejects(attempt(until), /interrupted/, `${until}`)
+    for (const until of [1, 53, 58, 62, 69, 77]) await t.rejects(attempt(until), /interrupted/, `${until}`)
     await t.rejects(
       openTestStore(t, url),
       /is being moved to this database, and is not complete/,

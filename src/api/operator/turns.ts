@@ -6,7 +6,7 @@ import { boundInstant, pageLimit } from './fields.ts'
 
 const shared = { security: 'operator', failureFormat: 'problem', method: 'get' } as const
 
-const behindMs = z
+export const behindMs = z
   .int()
   .nullable()
   .meta({ description: 'How long ago the data was complete: 0 now; null while it is made for the first time.' })
@@ -41,6 +41,10 @@ const turnFilter = {
   target: z.string().max(256).optional().meta({ description: '`upstream/model`; empty: no upstream was called.' }),
   ending: text(64).optional(),
   failed: flag.optional().meta({ description: '`true`: only turns that failed.' }),
+  success: z
+    .enum(['rated', 'faults'])
+    .optional()
+    .meta({ description: '`rated`: turns that count for a share of success; `faults`: of these, the ones that failed.' }),
   request: text(128).optional(),
   ...span,
 }
@@ -144,7 +148,7 @@ const percentiles = z
   .nullable()
   .meta({ description: 'Milliseconds, of completed turns or of the `ending` that is asked for.' })
 
-const totals = z
+export const totals = z
   .strictObject({
     turns: count,
     charged: count,

@@ -2,6 +2,7 @@
 import type { Turn } from '../billing/ledger.ts'
 import type { HistorySlots } from './history-slots.ts'
 import type {
+  AccountCountQuery,
   FailureGroup,
   FailureQuery,
   StatementPage,
@@ -50,6 +51,7 @@ export interface TurnHistoryStore {
   listTurns(filter: TurnFilter, page: { readonly after?: TurnPosition; readonly limit: number }): Promise<readonly TurnSummary[]>
   findTurn(id: number): Promise<StoredStory | undefined>
   listFailures(query: FailureQuery, limit: number): Promise<readonly FailureGroup[]>
+  hasAccounts(query: AccountCountQuery): Promise<boolean>
   readUsage(query: UsageQuery, steps: UsageSteps): Promise<UsageChart>
   /** Null while the account changes during each read. */
   readStatement(account: string, page: { readonly before?: number; readonly limit: number }): Promise<StatementPage | null>

@@ -55,6 +55,8 @@ export interface TurnFilter {
   readonly ending?: TurnEnding
   /** Only turns that failed, whatever their code. */
   readonly failedOnly?: boolean
+  /** Only turns that count for a share of success; `faults`: of these, the ones that failed. */
+  readonly success?: 'rated' | 'faults'
   readonly requestId?: string
   /** Started at or after. */
   readonly from?: number
@@ -113,13 +115,17 @@ export interface FailureQuery extends Pick<TurnFilter, 'account' | 'product' | '
   readonly to: number
 }
 
+export interface AccountCountQuery extends Required<Pick<TurnFilter, 'product' | 'from'>> {
+  readonly minAccounts: number
+}
+
 export interface UsageQuery extends Pick<TurnFilter, 'account' | 'credential' | 'product' | 'target' | 'ending'> {
   readonly from: number
   readonly to: number
   /** Hours and days of the operator's time zone. At most `maxUsageSteps`. */
   readonly step: 'hour' | 'day'
   /** Left out: one series of everything. `credential` needs an account. */
-  readonly by?: 'product' | 'target' | 'ending' | 'credential'
+  readonly by?: 'product' | 'target' | 'route' | 'ending' | 'credential'
 }
 
 export interface UsageTotals {
@@ -140,9 +146,16 @@ export interface UsageTotals {
   readonly firstToken: LatencyPercentiles | null
 }
 
+export interface TurnRoute {
+  readonly product: string
+  readonly target: string | null
+}
+
 export interface UsageSeries {
-  /** The product, target (empty: none), ending or key; empty where the query has no `by`. */
+  /** The product, target (empty: none), ending or key; empty where the query has no `by`. Of a route it is a name without a meaning. */
   readonly key: string
+  /** By `route`: the product, and the target (null: none was called). */
+  readonly route?: TurnRoute
   readonly total: UsageTotals
   /** One for each step. */
   readonly points: readonly UsageTotals[]
@@ -198,6 +211,8 @@ export interface TurnHistory {
   findTurn(id: number): Promise<TurnStory | undefined>
   /** Most turns first; at most 200 groups of at most 31 days. */
   listFailures(query: FailureQuery): Promise<readonly FailureGroup[]>
+  /** Whether the newest turns of a product in a span are of at least so many accounts; they may be of more than it finds. */
+  hasAccounts(query: AccountCountQuery): Promise<boolean>
   /** @throws `invalid_request` for a span that is too long, or a key that belongs to no single account */
   readUsage(query: UsageQuery): Promise<UsageChart>
   /** @throws `temporarily_unavailable` while the account changes during each read */

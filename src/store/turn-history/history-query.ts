@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
 import type {
+  AccountCountQuery,
   FailureGroup,
   FailureQuery,
   StatementPage,
@@ -12,6 +13,7 @@ import type {
 import type { UsageSteps } from '../../domain/turn-history/turn-history-store.ts'
 import type { Database } from '../database.ts'
 import type { Schema } from '../schema/schema.ts'
+import { hasHistoryAccounts } from './count-accounts.ts'
 import { listHistoryFailures } from './list-failures.ts'
 import type { ListQuery } from './list-turns.ts'
 import { listHistoryTurns } from './list-turns.ts'
@@ -22,6 +24,7 @@ import { readHistoryUsage } from './read-usage.ts'
 export interface HistoryQueries {
   readonly turns: { readonly query: ListQuery; readonly answer: readonly TurnSummary[] }
   readonly failures: { readonly query: FailureQuery & { readonly limit: number }; readonly answer: readonly FailureGroup[] }
+  readonly accounts: { readonly query: AccountCountQuery; readonly answer: boolean }
   readonly usage: { readonly query: { readonly usage: UsageQuery; readonly steps: UsageSteps }; readonly answer: UsageChart }
   /** Null: the account changed meanwhile. */
   readonly statement: { readonly query: StatementQuery; readonly answer: StatementPage | null }
@@ -40,6 +43,8 @@ export async function runHistoryQuery({ kind, read, readAccountBalance }: Source
       return listHistoryTurns(read, kind, request.query)
     case 'failures':
       return listHistoryFailures(read, request.query, request.query.limit)
+    case 'accounts':
+      return hasHistoryAccounts(read, request.query)
     case 'usage':
       return readHistoryUsage(read, request.query.usage, request.query.steps)
     case 'statement':

@@ -2,12 +2,13 @@
 import type { Kysely } from 'kysely'
 import type { TurnEnding, TurnFilter } from '../../domain/turn-history/turn-history.ts'
 import { chargedEndings } from '../../domain/turn-history/turn-history.ts'
+import { unratedEndings } from '../../domain/turn-history/turn-success.ts'
 import type { TurnGroupTable } from '../schema/history-schema.ts'
 import type { Schema } from '../schema/schema.ts'
 
 export type Groups = ReadonlyMap<number, TurnGroupTable>
 
-type GroupFilter = Pick<TurnFilter, 'product' | 'target' | 'ending' | 'failedOnly'>
+type GroupFilter = Pick<TurnFilter, 'product' | 'target' | 'ending' | 'failedOnly' | 'success'>
 
 export async function readGroups(read: Kysely<Schema>, filter: GroupFilter): Promise<Groups> {
   let query = read.selectFrom('turn_group').selectAll()
@@ -15,11 +16,13 @@ export async function readGroups(read: Kysely<Schema>, filter: GroupFilter): Pro
   if (filter.target !== undefined) query = query.where('target', '=', filter.target)
   if (filter.ending !== undefined) query = query.where('ending', '=', filter.ending)
   if (filter.failedOnly === true) query = query.where('ending', 'not in', [...chargedEndings])
+  if (filter.success !== undefined) query = query.where('ending', 'not in', [...unratedEndings])
+  if (filter.success === 'faults') query = query.where('ending', '<>', 'completed')
   return new Map((await query.execute()).map((group) => [group.id, group]))
 }
 
-export function isGrouped({ product, target, ending, failedOnly }: GroupFilter): boolean {
-  return product !== undefined || target !== undefined || ending !== undefined || failedOnly === true
+export function isGrouped({ product, target, ending, failedOnly, success }: GroupFilter): boolean {
+  return [product, target, ending, success].some((each) => each !== undefined) || failedOnly === true
 }
 
 export function isChargedEnding(ending: TurnEnding): boolean {

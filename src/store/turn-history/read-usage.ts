@@ -1,7 +1,7 @@
 /** Charts from sums: of all accounts by hour or day, and of one account by its hours. */
 import type { Kysely, Selectable } from 'kysely'
 import { LatencyHistogram } from '../../domain/turn-history/latency-histogram.ts'
-import type { TurnEnding, UsageChart, UsageQuery, UsageTotals } from '../../domain/turn-history/turn-history.ts'
+import type { TurnEnding, TurnRoute, UsageChart, UsageQuery, UsageTotals } from '../../domain/turn-history/turn-history.ts'
 import type { UsageSteps } from '../../domain/turn-history/turn-history-store.ts'
 import type { TurnGroupTable, TurnSumTable } from '../schema/history-schema.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -25,15 +25,17 @@ export async function readHistoryUsage(read: Kysely<Schema>, query: UsageQuery, 
   if (credential !== undefined) select = select.where('credential', '=', credential)
   if (isGrouped(query)) select = select.where('group_id', 'in', groups.size === 0 ? [-1] : [...groups.keys()])
   const series = new Map<string, readonly UsageSum[]>()
+  const routes = new Map<string, TurnRoute>()
   let step = 0
   for (const [index, row] of (await select.execute()).entries()) {
     const group = groups.get(row.group_id)
     if (group === undefined) continue
     while (row.starts_at >= (bounds[step + 1] ?? Number.POSITIVE_INFINITY)) step += 1
-    const key = by === undefined ? '' : by === 'credential' ? row.credential : group[by]
+    const key = toSeriesKey(by, row, group)
     let points = series.get(key)
     if (points === undefined) {
       points = bounds.slice(1).map(() => new UsageSum())
+      if (by === 'route') routes.set(key, { product: group.product, target: group.target === '' ? null : group.target })
       series.set(key, points)
     }
     points[step]?.add(row, group, query.ending !== undefined || group.ending === 'completed')
@@ -44,13 +46,21 @@ export async function readHistoryUsage(read: Kysely<Schema>, query: UsageQuery, 
     const ofSeries = new UsageSum()
     for (const point of points) ofSeries.addSum(point)
     total.addSum(ofSeries)
-    return { key, total: ofSeries.toTotals(), points: points.map((point) => point.toTotals()) }
+    const route = routes.get(key)
+    const series = { key, total: ofSeries.toTotals(), points: points.map((point) => point.toTotals()) }
+    return route === undefined ? series : { ...series, route }
   })
   return {
     bounds,
     total: total.toTotals(),
     series: all.toSorted((one, other) => other.total.turns - one.total.turns || (one.key < other.key ? -1 : 1)),
   }
+}
+
+function toSeriesKey(by: UsageQuery['by'], { credential }: Selectable<TurnSumTable>, group: TurnGroupTable): string {
+  if (by === undefined) return ''
+  if (by === 'credential') return credential
+  return by === 'route' ? JSON.stringify([group.product, group.target]) : group[by]
 }
 
 class UsageSum {

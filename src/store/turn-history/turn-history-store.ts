@@ -36,6 +36,7 @@ export function createTurnHistoryStore(
       return row && { turn: toTurn(row), held: toParts(row.reserved, row.reserved_packs), settled: toSettledParts(row) }
     },
     listFailures: (query, limit) => run('failures', { ...query, limit }),
+    hasAccounts: (query) => run('accounts', query),
     readUsage: (usage, steps) => run('usage', { usage, steps }),
     async readStatement(account, page) {
       for (let tries = 1; ; tries += 1) {

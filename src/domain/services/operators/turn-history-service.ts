@@ -6,6 +6,7 @@ import type { Clock } from '../../../system/clock.ts'
 import { createHistorySlots } from '../../turn-history/history-slots.ts'
 import type { HistorySlots } from '../../turn-history/history-slots.ts'
 import type {
+  AccountCountQuery,
   FailureGroup,
   FailureQuery,
   HistoryProgress,
@@ -106,6 +107,10 @@ export class TurnHistoryService implements TurnHistory {
   async listFailures(query: FailureQuery): Promise<readonly FailureGroup[]> {
     assertSpan(query, maxFailureSpanMs)
     return this.#deps.store.turnHistory.listFailures(query, maxFailureGroups)
+  }
+
+  hasAccounts(query: AccountCountQuery): Promise<boolean> {
+    return this.#deps.store.turnHistory.hasAccounts(query)
   }
 
   async readUsage(query: UsageQuery): Promise<UsageChart> {

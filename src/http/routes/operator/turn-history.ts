@@ -145,10 +145,10 @@ export function mountTurnHistory(serve: ServeOperatorEndpoint, services: Service
 
 type Filters = Partial<
   Record<'member' | 'key' | 'product' | 'target' | 'ending' | 'request' | 'from' | 'to', string | undefined>
-> & { readonly failed?: boolean | undefined }
+> & { readonly failed?: boolean | undefined; readonly success?: TurnFilter['success'] | undefined }
 
 async function toFilter(query: Filters, services: Services): Promise<TurnFilter> {
-  const { member, key, product, target, ending, failed, request, from, to } = query
+  const { member, key, product, target, ending, failed, success, request, from, to } = query
   return {
     // What is no account has no turns.
     ...(member === undefined ? {} : { account: (await services.store.accounts.find(member))?.id ?? member }),
@@ -157,6 +157,7 @@ async function toFilter(query: Filters, services: Services): Promise<TurnFilter>
     ...(target === undefined ? {} : { target }),
     ...(ending === undefined ? {} : { ending }),
     ...(failed === true ? { failedOnly: true } : {}),
+    ...(success === undefined ? {} : { success }),
     ...(request === undefined ? {} : { requestId: request }),
     ...(from === undefined ? {} : { from: Date.parse(from) }),
     ...(to === undefined ? {} : { to: Date.parse(to) }),
@@ -191,7 +192,7 @@ function toTurn(turn: Omit<TurnSummary, 'endedAt'> & { readonly endedAt: number 
   }
 }
 
-function toTotals(totals: UsageTotals, showsMoney: boolean): ResponseOf<typeof showTurnSums>['total'] {
+export function toTotals(totals: UsageTotals, showsMoney: boolean): ResponseOf<typeof showTurnSums>['total'] {
   return {
     turns: totals.turns,
     charged: totals.charged,

@@ -16,6 +16,7 @@ export const turns = {
   targetHint: 'upstream/model; none: no upstream was called.',
   timeHint: '2026-11-29, or 2026-11-29 14:05. In {zone}; another zone may follow, such as +08:00 or Z.',
   anyFailure: 'every failure',
+  successEndings: { rated: 'all that count for the success share', faults: 'failures that are not the member’s' },
   failed: 'failed',
   took: 'Took',
   complete: 'Has every turn that has ended.',

@@ -18,6 +18,7 @@ export const turns: typeof englishTurns = {
   targetHint: '上游/模型；none 表示未调用上游。',
   timeHint: '2026-11-29 或 2026-11-29 14:05，时区为 {zone}；后面可写其他时区，如 +08:00 或 Z。',
   anyFailure: '全部失败',
+  successEndings: { rated: '计入成功率的全部请求', faults: '非会员原因的失败' },
   failed: '失败',
   took: '耗时',
   complete: '包含全部已结束的请求。',

@@ -6,7 +6,7 @@ import { html } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
 import { interpolate } from '../../../page.ts'
 import type { OperatorContext } from '../../../page.ts'
-import { anyFailure } from './turn-search.ts'
+import { anyFailure, successEndings } from './turn-search.ts'
 import type { SearchField, TurnSearch } from './turn-search.ts'
 import { nameEnding } from './turn-table.ts'
 
@@ -58,11 +58,12 @@ function renderField(context: OperatorContext, name: SearchField, { typed, fault
 function renderEndings(context: OperatorContext, chosen: string, described: Html): Html {
   const { turns: texts } = context.t.console
   const own = ['completed', 'aborted', 'expired', ...Object.keys(errorCatalog).toSorted()]
-  const endings = [...own, ...(chosen === '' || chosen === anyFailure || own.includes(chosen) ? [] : [chosen])]
+  const endings = [...own, ...(chosen === '' || [anyFailure, ...successEndings, ...own].includes(chosen) ? [] : [chosen])]
   const option = (value: string, text: string): Html =>
     html`<option value="${value}" ${value === chosen && html`selected`}>${text}</option>`
   return html`<select id="ending" name="ending" ${described}>
     ${option('', context.t.console.audit.anyEvent)} ${option(anyFailure, texts.anyFailure)}
+    ${successEndings.map((name) => option(name, texts.successEndings[name]))}
     ${endings.map((ending) => option(ending, nameEnding(context, ending)))}
   </select>`
 }

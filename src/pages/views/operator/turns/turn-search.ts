@@ -20,6 +20,8 @@ const maxChars: Readonly<Record<SearchField, number>> = {
 }
 /** `ending`: whatever the code. */
 export const anyFailure = 'failed'
+/** `ending`: those that count for a share of success, and of these the ones that failed. */
+export const successEndings = ['rated', 'faults'] as const
 /** `target`: no upstream was called. No target has this name, because it has no slash. */
 export const noTarget = 'none'
 
@@ -73,6 +75,13 @@ function findFault({ t, language, services }: OperatorContext, name: SearchField
   return time.kind === 'no_time' ? texts.noTime : null
 }
 
+function toEndingFilter(ending: string | undefined): Pick<TurnFilter, 'ending' | 'failedOnly' | 'success'> {
+  const success = successEndings.find((name) => name === ending)
+  if (ending === undefined) return {}
+  if (success !== undefined) return { success }
+  return ending === anyFailure ? { failedOnly: true } : { ending }
+}
+
 /** What can be used of it; adds what only the store knows to `faults`. */
 async function toFilter(
   { t, services }: OperatorContext,
@@ -106,7 +115,7 @@ async function toFilter(
     ...(key === undefined ? {} : { credential: key }),
     ...(product === undefined ? {} : { product }),
     ...(target === undefined ? {} : { target: target === noTarget ? '' : target }),
-    ...(ending === undefined ? {} : ending === anyFailure ? { failedOnly: true } : { ending }),
+    ...toEndingFilter(ending),
     ...(requestId === undefined ? {} : { requestId }),
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),

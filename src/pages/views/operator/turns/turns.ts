@@ -65,7 +65,7 @@ function renderExport(context: OperatorContext, filter: TurnFilter): Html {
   const { turns: texts } = t.console
   if (decideAccess(operator.actor, { ...access, needsStepUp: true }, services.clock.now()) !== 'allowed')
     return html`<a class="button quiet small" href="${consoleSections.session.path}">${texts.exportProof}</a>`
-  const { account, credential, product, target, ending, failedOnly, requestId, from, to } = filter
+  const { account, credential, product, target, ending, failedOnly, success, requestId, from, to } = filter
   const values = {
     member: account,
     key: credential,
@@ -73,6 +73,7 @@ function renderExport(context: OperatorContext, filter: TurnFilter): Html {
     target,
     ending,
     failed: failedOnly === true ? 'true' : undefined,
+    success,
     request: requestId,
     from: from === undefined ? undefined : formatInstant(from),
     to: to === undefined ? undefined : formatInstant(to),

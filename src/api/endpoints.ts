@@ -23,6 +23,7 @@ import * as payments from './payments.ts'
 import * as operatorMembers from './operator/members.ts'
 import * as operatorRecords from './operator/audit.ts'
 import * as operatorOrders from './operator/orders.ts'
+import * as operatorRouting from './operator/routing.ts'
 import * as operatorTurns from './operator/turns.ts'
 import * as operators from './operator/operators.ts'
 import * as responses from './responses.ts'
@@ -46,6 +47,7 @@ export const endpointsByArea = {
   'Operator API': [
     ...collectEndpoints(operatorMembers),
     ...collectEndpoints(operatorTurns),
+    ...collectEndpoints(operatorRouting),
     ...collectEndpoints(operatorOrders),
     ...collectEndpoints(operatorRecords),
     ...collectEndpoints(operators),

@@ -33,7 +33,7 @@ import type { Upstream, Upstreams } from './target/upstreams.ts'
 
 interface ForwarderOptions {
   readonly config: GatewayConfig
-  readonly upstreams: Upstreams
+  readonly upstreams: Pick<Upstreams, 'get' | 'getDialect' | 'getHealth' | 'retryBudget' | 'capabilities' | 'promptRatios'>
   readonly clock: Clock
   /** Called for each attempt with its outcome, for the metrics. */
   readonly onAttempt: (target: string, outcome: string) => void

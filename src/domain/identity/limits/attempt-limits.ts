@@ -70,6 +70,7 @@ const defaultAttemptLimits = {
   'redeem-by-network': { times: 30, withinMs: hourMs },
   'order-by-account': { times: 30, withinMs: hourMs },
   'order-check-by-account': { times: 60, withinMs: 10 * minuteMs },
+  'target-try-by-operator': { times: 6, withinMs: minuteMs },
   'boost-by-account': { times: 60, withinMs: minuteMs },
   'device-decision-by-account': { times: 30, withinMs: hourMs },
   'app-decision-by-account': { times: 30, withinMs: hourMs },

@@ -7,6 +7,7 @@ import { mountMemberWrites } from './member-writes.ts'
 import { mountOperatorRecords } from './records.ts'
 import { mountOrderReads } from './order-reads.ts'
 import { mountTurnHistory } from './turn-history.ts'
+import { mountRouting } from './routing.ts'
 import { mountOperatorRoutes } from './operators.ts'
 
 export function mountOperatorApi(router: Router, deps: RouteDeps): void {
@@ -15,6 +16,7 @@ export function mountOperatorApi(router: Router, deps: RouteDeps): void {
   mountMemberWrites(serve, deps.services)
   mountTurnHistory(serve, deps.services)
   mountOrderReads(serve, deps.services)
+  mountRouting(serve, deps)
   mountOperatorRecords(serve, deps)
   mountOperatorRoutes(serve, deps.services)
 }

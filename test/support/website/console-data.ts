@@ -42,6 +42,8 @@ export async function fillConsole(gateway: TestGateway, owner: TestOperator): Pr
   return {
     '/operator/members/:id': member.id,
     '/operator/turns/:id': turn,
+    '/operator/routing/products/:id': 'svc-2.1',
+    '/operator/routing/upstreams/:id': 'main',
     '/operator/orders/:id': await createSentOrder(gateway, member.id),
   }
 }

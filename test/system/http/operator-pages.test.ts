@@ -18,6 +18,9 @@ const scopeOfPage: Readonly<Record<string, string | null>> = {
   '/operator/turns': 'turns:read',
   '/operator/turns/:id': 'turns:read',
   '/operator/failures': 'turns:read',
+  '/operator/routing': 'routing:read',
+  '/operator/routing/products/:id': 'routing:read',
+  '/operator/routing/upstreams/:id': 'routing:read',
   '/operator/orders': 'money:read',
   '/operator/orders/:id': 'money:read',
   '/operator/audit': 'audit:read',
@@ -35,6 +38,10 @@ const scopeOfAction: Readonly<Record<string, string>> = {
   '/operator/members/:id change_email': 'members:write!',
   '/operator/members/:id revoke_key': 'members:write',
   '/operator/members/:id unlink': 'members:write',
+  '/operator/routing/products/:id try': 'routing:write',
+  '/operator/routing/upstreams/:id take_out': 'routing:write',
+  '/operator/routing/upstreams/:id bring_back': 'routing:write',
+  '/operator/routing/upstreams/:id try': 'routing:write',
   '/operator/system run_doctor': 'routing:write',
   '/operator/session step_up': '',
   '/operator/session renew_codes': '!',
@@ -70,8 +77,14 @@ t.test('each page answers exactly the operators that may see it, and runs exactl
   const member = await createOperator(gateway, 'member@example.com', null)
   const order = await createSentOrder(gateway, member.account)
   const turn = await createTurn(gateway, await gateway.createKey(member.account))
+  const subjects = [
+    ['/orders/', order],
+    ['/turns/', turn],
+    ['/products/', 'svc'],
+    ['/upstreams/', 'main'],
+  ] as const
   const toAddress = ({ path }: OperatorPage): string =>
-    gateway.url + path.replace(':id', path.includes('/orders/') ? order : path.includes('/turns/') ? turn : member.account)
+    gateway.url + path.replace(':id', subjects.find(([part]) => path.includes(part))?.[1] ?? member.account)
   const differences: string[] = []
   const expect = (cell: string, found: unknown, wanted: unknown): void => {
     if (found !== wanted) differences.push(`${cell}: ${String(found)} instead of ${String(wanted)}`)

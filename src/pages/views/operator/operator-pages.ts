@@ -6,6 +6,9 @@ import { createMemberView } from './member/member.ts'
 import { createMembersView } from './members.ts'
 import { createOperatorOrderView } from './money/order.ts'
 import { createOperatorOrdersView } from './money/orders.ts'
+import { createProductView, productActions, productPath } from './routing/product.ts'
+import { createRoutingView } from './routing/routing.ts'
+import { createUpstreamView, upstreamActions, upstreamPath } from './routing/upstream.ts'
 import { consoleSections } from './sections.ts'
 import { createSystemView, systemActions } from './system.ts'
 import { createFailuresView } from './turns/failures.ts'
@@ -31,6 +34,22 @@ export const operatorPages: readonly Page[] = [
     view: createTurnView,
   },
   { ...consoleSections.failures, audience: 'operators', view: createFailuresView },
+  { ...consoleSections.routing, audience: 'operators', view: createRoutingView },
+  {
+    path: productPath,
+    access: consoleSections.routing.access,
+    audience: 'operators',
+    view: createProductView,
+    actions: productActions,
+  },
+  {
+    path: upstreamPath,
+    access: consoleSections.routing.access,
+    audience: 'operators',
+    view: createUpstreamView,
+    actions: upstreamActions,
+    notices: (t) => t.console.routing.notices,
+  },
   { ...consoleSections.orders, audience: 'operators', view: createOperatorOrdersView },
   {
     path: `${consoleSections.orders.path}/:id`,

@@ -12,6 +12,7 @@ export const consoleSections = {
   members: { path: `${consolePath}/members`, access: { scope: 'members:read' } },
   turns: { path: `${consolePath}/turns`, access: { scope: 'turns:read' } },
   failures: { path: `${consolePath}/failures`, access: { scope: 'turns:read' } },
+  routing: { path: `${consolePath}/routing`, access: { scope: 'routing:read' } },
   orders: { path: `${consolePath}/orders`, access: { scope: 'money:read' } },
   audit: { path: `${consolePath}/audit`, access: { scope: 'audit:read' } },
   system: { path: `${consolePath}/system`, access: { scope: 'audit:read' } },

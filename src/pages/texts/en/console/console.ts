@@ -2,6 +2,7 @@
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { now } from './now.ts'
+import { routing } from './routing.ts'
 import { failures, turn, turns } from './turns.ts'
 import { actors, member, members, statuses } from './member.ts'
 
@@ -12,6 +13,7 @@ export const console = {
     members: 'Members',
     turns: 'Turns',
     failures: 'Failures',
+    routing: 'Routing',
     orders: 'Orders',
     audit: 'Audit',
     system: 'System',
@@ -29,6 +31,7 @@ export const console = {
   turns,
   turn,
   failures,
+  routing,
   orders,
   audit,
   system,

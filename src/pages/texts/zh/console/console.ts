@@ -3,6 +3,7 @@ import type { console as english } from '../../en/console/console.ts'
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { now } from './now.ts'
+import { routing } from './routing.ts'
 import { failures, turn, turns } from './turns.ts'
 import { actors, member, members, statuses } from './member.ts'
 
@@ -13,6 +14,7 @@ export const console: typeof english = {
     members: '会员',
     turns: '请求',
     failures: '失败',
+    routing: '模型与上游',
     orders: '订单',
     audit: '审计',
     system: '系统',
@@ -30,6 +32,7 @@ export const console: typeof english = {
   turns,
   turn,
   failures,
+  routing,
   orders,
   audit,
   system,

@@ -78,7 +78,11 @@ function toSeries({ t }: PageContext, { by, groups }: UsageHistory): Series[] {
 }
 
 /** The picture is stretched to the width of the page, so it has no letters of its own. */
-function renderBars(series: readonly Series[], summaries: readonly string[], scale: number): Html {
+export function renderBars(
+  series: readonly Pick<Series, 'look' | 'creditsByDay'>[],
+  summaries: readonly string[],
+  scale: number,
+): Html {
   const toHeight = (credits: number): number => (credits / scale) * (height - topMargin)
   const step = 1000 / summaries.length
   const round = (value: number): number => Math.round(value * 10) / 10
@@ -153,7 +157,7 @@ function formatDay({ locale }: PageContext, day: string): string {
 }
 
 /** The next amount with a round name, and a round half. */
-function roundUpToNiceNumber(value: number): number {
+export function roundUpToNiceNumber(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value))
   return [1, 2, 3, 4, 6, 8, 10].map((step) => step * power).find((step) => step >= value) ?? value
 }

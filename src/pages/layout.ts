@@ -217,6 +217,7 @@ function renderFooter(context: PageContext): Html {
       <nav aria-label="${services.config.brand.name}">
         <a href="/plans">${t.frame.plans}</a>
         <a href="/docs">${t.frame.docs}</a>
+        ${services.config.site.status && html`<a href="/status">${t.status.title}</a>`}
         ${(['terms', 'privacy'] as const).map((name) => {
           const link = getLegalLink(services.config, name, context.language)
           return link !== null && html`<a href="${link}">${t.legal[name]}</a>`

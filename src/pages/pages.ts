@@ -28,6 +28,7 @@ import { createSignInLinkView, signInLinkActions, signInLinkRepeats } from './vi
 import { createSignInSwitchView } from './views/sign-in-switch.ts'
 import { createSignInView, signInActions, signInRepeats } from './views/sign-in.ts'
 import { createSignOutView, signOutActions } from './views/sign-out.ts'
+import { createStatusView } from './views/status.ts'
 import { createUnsubscribeView, unsubscribe } from './views/unsubscribe.ts'
 
 export const pages: readonly Page[] = [
@@ -36,6 +37,7 @@ export const pages: readonly Page[] = [
   ...docsPages.map((page): Page => ({ path: page.path, audience: 'everyone', view: createDocsView(page) })),
   { path: '/docs/search', audience: 'everyone', view: createDocsSearchView },
   { path: '/terms', audience: 'everyone', view: createTermsView },
+  { path: '/status', audience: 'everyone', view: createStatusView },
   { path: '/privacy', audience: 'everyone', view: createPrivacyView },
   {
     path: '/sign-in',

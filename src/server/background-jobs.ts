@@ -41,7 +41,13 @@ export class BackgroundJobs {
   #backupJob: BackupJob | null = null
 
   /** @param scope `server`: all jobs; `thread`: only those that each serving thread runs for itself */
-  constructor(services: Services, scope: 'server' | 'thread' = 'server', notifier: Notifier | null = null) {
+  constructor(
+    services: Services,
+    scope: 'server' | 'thread' = 'server',
+    notifier: Notifier | null = null,
+    /** Of the current configuration, after a reload too. */
+    readSite: () => Services['config']['site'] = () => services.config.site,
+  ) {
     this.#services = services
     this.#clockGuard = new ClockGuard(services)
     this.#throttledLog = new ThrottledLog(services.log, services.clock, 'failures')
@@ -87,8 +93,8 @@ export class BackgroundJobs {
         while (!signal.aborted && (await ledger.pruneTurns(before, maxTurnsPerPass, signal)) > 0);
       }),
       this.#everyOncePerCluster(collectTurnsEveryMs, 'collect turns', async () => {
-        // Before a role exists or a link was made, there is no reader.
-        if (await membership.consoleSessions.isOpen())
+        // Without a page of the status, and before a role exists or a link was made, there is no reader.
+        if (readSite().status || (await membership.consoleSessions.isOpen()))
           await membership.turnHistory.collect(config.store.keepTurnsForDays, { clock, signal: this.#closing.signal })
       }),
       this.#everyOncePerCluster(cleanUpEveryMs, 'clean up images', () => services.images.cleanUp()),

@@ -38,6 +38,7 @@ import { ImageFolder } from '../images/image-folder.ts'
 import { ImageStore } from '../images/image-store.ts'
 import { Upstreams } from '../upstream/target/upstreams.ts'
 import { createDisposableDomainCheck } from './disposable-domains.ts'
+import { ServiceStatusReader } from '../services/service-status.ts'
 import { listPurchases } from '../services/purchases.ts'
 import type { Services } from '../services/services.ts'
 
@@ -190,6 +191,7 @@ export function createServices(deps: ServiceDeps): CreatedServices {
   const combine = (configured: ConfiguredServices): CreatedServices => ({
     ...common,
     ...configured,
+    serviceStatus: new ServiceStatusReader({ turnHistory: membership.turnHistory, products: configured.products, clock }),
     withConfig: (next) => combine(createConfiguredServices(deps, next, configured)),
   })
   return combine(createConfiguredServices(deps, config))

@@ -139,7 +139,7 @@ export async function openServer<Threads extends ServingThreads>(
   warnAboutUnservedProducts(services)
   warnAboutFileLimit(services)
   const notifier = await openNotifier(services, { mailer, random, readMetrics: () => serving.readMetrics() })
-  const jobs = new BackgroundJobs(services, 'server', notifier)
+  const jobs = new BackgroundJobs(services, 'server', notifier, () => serving.services.config.site)
   const reloader = new Reloader({
     config,
     workers: serving.count,

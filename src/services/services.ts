@@ -24,6 +24,7 @@ import type { Telemetry } from '../observability/telemetry.ts'
 import type { Products } from '../config/products.ts'
 import type { MediaAddressGuard } from '../access/media-address-guard.ts'
 import type { TrustedIssuers } from '../access/trusted-issuers.ts'
+import type { ServiceStatusReader } from './service-status.ts'
 import type { Upstreams } from '../upstream/target/upstreams.ts'
 
 export interface Services {
@@ -70,4 +71,6 @@ export interface Services {
   readonly mediaAddresses: MediaAddressGuard
   /** The targets behind the products, with their health. */
   readonly upstreams: Upstreams
+  /** How the products did lately, for `/status`. */
+  readonly serviceStatus: ServiceStatusReader
 }

@@ -40,6 +40,11 @@ export const configSchema = z.strictObject({
       terms: legalTextSchema.prefault({}),
       /** Privacy notice. */
       privacy: legalTextSchema.prefault({}),
+      /**
+       * Whether `/status` shows anyone how each product did in the last 24 hours and 30 days, from members' turns. Sums of turns are written then
+       * also where no console can be opened.
+       */
+      status: z.boolean().default(false),
     })
     .prefault({}),
   listen: z.strictObject({

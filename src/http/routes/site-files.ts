@@ -57,6 +57,7 @@ function listPublicPaths({ config }: Pick<Services, 'config'>): string[] {
   const isShown = (path: string): boolean => {
     if (path === '/terms' || path === '/privacy')
       return getLegalLink(config, path === '/terms' ? 'terms' : 'privacy', 'en') === path
+    if (path === '/status') return config.site.status
     return !unlistedPaths.has(path) && !path.includes(':')
   }
   return pages.filter(({ audience, path }) => audience === 'everyone' && isShown(path)).map(({ path }) => path)

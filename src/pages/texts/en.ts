@@ -10,6 +10,7 @@ import { plans } from './en/plans.ts'
 import { operator } from './en/operator.ts'
 import { redeem } from './en/redeem.ts'
 import { sessions } from './en/sessions.ts'
+import { status } from './en/status.ts'
 
 /** Every English sentence of the site. `{name}` is filled where it is shown. The other languages have the same shape. */
 export const en = {
@@ -40,6 +41,7 @@ export const en = {
   operator,
   console,
   redeem,
+  status,
   demoPayment,
   signIn: {
     title: 'Sign in',

@@ -12,6 +12,7 @@ import { plans } from './zh/plans.ts'
 import { operator } from './zh/operator.ts'
 import { redeem } from './zh/redeem.ts'
 import { sessions } from './zh/sessions.ts'
+import { status } from './zh/status.ts'
 
 export const zh: Texts = {
   language: { other: 'English', otherCode: 'en', switch: '用英文阅读本页' },
@@ -41,6 +42,7 @@ export const zh: Texts = {
   operator,
   console,
   redeem,
+  status,
   demoPayment,
   signIn: {
     title: '登录',

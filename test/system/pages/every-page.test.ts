@@ -40,7 +40,7 @@ interface Visitor extends BrowserSession {
 const browser = await openChromium(t)
 if (browser !== undefined)
   t.test('no page keeps anybody out: axe, the content policy, weight, movement, 320 to 1920 pixels', async (t) => {
-    const gateway = await startGateway(t, { listen: { trustedProxies: ['127.0.0.1'] } })
+    const gateway = await startGateway(t, { site: { status: true }, listen: { trustedProxies: ['127.0.0.1'] } })
     const visit = async (language: string, options: BrowserContextOptions): Promise<Visitor> => {
       const session = await openBrowserSession(browser, gateway.url, { locale: language, ...options })
       return { ...session, language, meter: await startLoadMeter(session) }

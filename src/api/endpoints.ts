@@ -18,9 +18,11 @@ import * as usage from './membership/usage.ts'
 import * as usageAlerts from './membership/usage-alerts.ts'
 import * as messages from './messages.ts'
 import * as models from './models.ts'
+import * as notices from './notices.ts'
 import * as operations from './operations.ts'
 import * as payments from './payments.ts'
 import * as operatorMembers from './operator/members.ts'
+import * as operatorNotices from './operator/notices.ts'
 import * as operatorRecords from './operator/audit.ts'
 import * as operatorOrders from './operator/orders.ts'
 import * as operatorRouting from './operator/routing.ts'
@@ -35,6 +37,7 @@ export const endpointsByArea = {
   Embeddings: collectEndpoints(embeddings),
   Models: collectEndpoints(models),
   Tools: collectEndpoints(tools),
+  Notices: collectEndpoints(notices),
   'Signing in': collectEndpoints(signIn),
   'Sessions and audit': collectEndpoints(sessions),
   'Device login': collectEndpoints(devices),
@@ -50,6 +53,7 @@ export const endpointsByArea = {
     ...collectEndpoints(operatorRouting),
     ...collectEndpoints(operatorOrders),
     ...collectEndpoints(operatorRecords),
+    ...collectEndpoints(operatorNotices),
     ...collectEndpoints(operators),
   ],
   Operations: [...collectEndpoints(operations), ...collectEndpoints(diagnostics)],

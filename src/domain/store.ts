@@ -17,6 +17,7 @@ import type { CarriedUsages } from './billing/carried-usage.ts'
 import type { EmailVerifications } from './identity/email/email-otp.ts'
 import type { Sessions } from './identity/session.ts'
 import type { DailyUsages, UsageSums } from './billing/usage.ts'
+import type { Notices } from './notice.ts'
 import type { Notifications } from './notification.ts'
 import type { UsageAlerts } from './billing/usage-alert.ts'
 import type { Orders } from './billing/order.ts'
@@ -71,6 +72,7 @@ export interface Store {
   readonly dailyUsage: DailyUsages
   readonly usageSums: UsageSums
   readonly usageAlerts: UsageAlerts
+  readonly notices: Notices
   readonly notifications: Notifications
   readonly turnHistory: TurnHistoryStore
   readonly ledger: Ledger

@@ -13,6 +13,7 @@ import { mountImageRoutes } from './routes/images.ts'
 import { mountMcpRoutes } from './routes/mcp.ts'
 import { mountModelRoutes } from './routes/models.ts'
 import { mountUsageRoutes } from './routes/usage.ts'
+import { mountNoticeRoute } from './routes/notices.ts'
 import { mountOperationRoutes } from './routes/operations.ts'
 import { mountTokenCountRoute } from './routes/token-count.ts'
 import { createCommonHeaders } from './response/page-headers.ts'
@@ -33,6 +34,7 @@ export function createApp(deps: RouteDeps): Application {
   mountMcpRoutes(api, deps)
   mountImageRoutes(api, deps)
   mountEmbeddingRoute(api, deps)
+  mountNoticeRoute(api, deps.services)
   mountOperationRoutes(api, deps)
   mountDiagnosticRoutes(api, deps)
   const website = lazy(async () => (await import('./website.ts')).createWebsite(deps, api))

@@ -55,6 +55,9 @@ export const auditEvents = [
   'target_taken_out',
   'target_brought_back',
   'target_tried',
+  'notice_added',
+  'notice_changed',
+  'notice_ended',
 ] as const
 export type AuditEvent = (typeof auditEvents)[number]
 

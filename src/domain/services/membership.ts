@@ -37,6 +37,7 @@ import type { OneTimePasswords } from '../identity/operators/one-time-passwords.
 import type { PasskeyProtocol } from '../identity/operators/passkeys.ts'
 import { ConsoleSessionService } from './operators/console-session-service.ts'
 import { MemberAdminService } from './operators/member-admin-service.ts'
+import { NoticeService } from './operators/notice-service.ts'
 import { OperatorKeyService } from './operators/operator-key-service.ts'
 import type { GroupRoles } from './operators/operator-role-service.ts'
 import { OperatorRoleService } from './operators/operator-role-service.ts'
@@ -105,6 +106,7 @@ export interface Membership {
   readonly consoleSessions: ConsoleSessionService
   readonly targetRouting: TargetRoutingService
   readonly turnHistory: TurnHistoryService
+  readonly notices: NoticeService
   readonly attemptLimits: AttemptLimits
   readonly formIds: FormIdService
   readonly passwords: PasswordHasher
@@ -186,6 +188,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     consoleSessions: new ConsoleSessionService(sharedDeps),
     targetRouting: new TargetRoutingService(sharedDeps),
     turnHistory: new TurnHistoryService({ store, clock, historyCalendar: createCalendar(deps.timeZone) }),
+    notices: new NoticeService(sharedDeps),
     attemptLimits,
     formIds: new FormIdService(sharedDeps),
     passwords,
@@ -207,6 +210,7 @@ export function createMembership(deps: MembershipDeps): Membership {
         sweepBatchSize,
       )
       await store.audit.sweep(now - auditRetentionDays * dayMs, sweepBatchSize)
+      await store.notices.sweep(now - auditRetentionDays * dayMs)
       await store.credentialChanges.sweep(keptCredentialChanges)
     },
   }

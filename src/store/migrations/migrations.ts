@@ -10,6 +10,7 @@ import { orders } from './0008-orders.ts'
 import { operators } from './0009-operators.ts'
 import { saleRecords } from './0010-sale-records.ts'
 import { turnHistory } from './0011-turn-history.ts'
+import { notices } from './0012-notices.ts'
 import { passkeys } from './0013-passkeys.ts'
 import { takenOutTargets } from './0014-taken-out-targets.ts'
 import type { Migration } from './migration.ts'
@@ -26,6 +27,7 @@ export const migrations: readonly Migration[] = [
   operators,
   saleRecords,
   turnHistory,
+  notices,
   passkeys,
   takenOutTargets,
 ]

@@ -13,6 +13,7 @@ import { createProviderIdentityRepository, createProviderLoginRepository } from 
 import { createOperatorRepository } from './identity/operators.ts'
 import { createImageRepository } from './images.ts'
 import { createTakenOutTargetRepository } from './taken-out-targets.ts'
+import { createNoticeRepository } from './notices.ts'
 import { createEmailVerificationRepository } from './identity/email-verifications.ts'
 import { createCarriedUsageRepository } from './billing/carried-usage.ts'
 import { createSessionRepository } from './identity/sessions.ts'
@@ -51,6 +52,7 @@ export function createRepositories(db: Database) {
     dailyUsage: createDailyUsageRepository(db),
     usageSums: createUsageSumRepository(db),
     usageAlerts: createUsageAlertRepository(db),
+    notices: createNoticeRepository(db),
     notifications: createNotificationRepository(db),
   }
 }

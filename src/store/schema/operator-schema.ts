@@ -1,5 +1,6 @@
-/** The tables of operators: roles, second factors, sessions, shell links, keys, and targets that they took out, as Kysely types. Instants are milliseconds. */
+/** The tables of operators: roles, second factors, sessions, shell links, keys, targets that are out, and notices, as Kysely types. Instants are ms. */
 import type { PasskeyPurpose } from '../../domain/identity/operators/passkeys.ts'
+import type { NoticeKind } from '../../domain/notice.ts'
 import type { OperatorRole } from '../../domain/identity/operators/operator-role.ts'
 
 export interface OperatorSchema {
@@ -13,6 +14,7 @@ export interface OperatorSchema {
   readonly operator_key: OperatorKeyTable
   readonly operator_request: OperatorRequestTable
   readonly taken_out_target: TakenOutTargetTable
+  readonly notice: NoticeTable
 }
 
 interface OperatorTable {
@@ -117,4 +119,15 @@ export interface TakenOutTargetTable {
   taken_out_at: number
   ends_at: number
   reason: string
+}
+
+interface NoticeTable {
+  id: string
+  kind: NoticeKind
+  text_en: string | null
+  text_zh: string | null
+  starts_at: number
+  ends_at: number
+  revision: number
+  created_at: number
 }

@@ -60,6 +60,7 @@ export const transferTables: readonly TransferTable[] = [
   table('operator_key', 'id'),
   table('operator_request', 'hash'),
   table('taken_out_target', 'target'),
+  table('notice', 'id'),
   table('oauth_client', 'id'),
   table('oauth_record', 'kind', 'hash'),
   table('image', 'hash'),

@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { providePostgres } from '../../support/servers/postgres.ts'
 import { createTestSchema, openTestStore } from './postgres/test-store.ts'
 import { testRepositoryContract } from './contract/repository-contract.ts'
+import { testNotices } from './contract/notice-contract.ts'
 import { testOperators } from './contract/operator-contract.ts'
 import { testRedeemCodeContract } from './contract/redeem-code-contract.ts'
 import { testSubscriptionContract } from './contract/subscription-contract.ts'
@@ -21,5 +22,6 @@ if (postgres !== undefined) {
   testRepositoryContract(t, openNodes)
   testSubscriptionContract(t, openNodes)
   testRedeemCodeContract(t, openNodes)
+  testNotices(t, async (t) => openTestStore(t, await postgres.createDatabase(t)))
   testOperators(t, async (t) => openTestStore(t, await postgres.createDatabase(t)))
 }

@@ -11,6 +11,8 @@ export const operatorScopes = [
   'routing:read',
   'routing:write',
   'audit:read',
+  /** Announces to all readers. */
+  'notices:write',
   /** Makes and revokes operator keys. */
   'keys:write',
   'roles:write',

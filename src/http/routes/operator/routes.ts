@@ -4,6 +4,7 @@ import type { Router } from '../../../system/vendor/koa-router.ts'
 import { createServeOperatorEndpoint } from '../../operator-endpoint.ts'
 import { mountMemberReads } from './member-reads.ts'
 import { mountMemberWrites } from './member-writes.ts'
+import { mountNoticeWrites } from './notices.ts'
 import { mountOperatorRecords } from './records.ts'
 import { mountOrderReads } from './order-reads.ts'
 import { mountTurnHistory } from './turn-history.ts'
@@ -18,5 +19,6 @@ export function mountOperatorApi(router: Router, deps: RouteDeps): void {
   mountOrderReads(serve, deps.services)
   mountRouting(serve, deps)
   mountOperatorRecords(serve, deps)
+  mountNoticeWrites(serve, deps.services)
   mountOperatorRoutes(serve, deps.services)
 }

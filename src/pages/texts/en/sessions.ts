@@ -70,5 +70,8 @@ export const sessions = {
     target_taken_out: 'An operator took a target out',
     target_brought_back: 'An operator brought a target back',
     target_tried: 'An operator tried a target',
+    notice_added: 'Notice added',
+    notice_changed: 'Notice changed',
+    notice_ended: 'Notice ended',
   } as Record<string, string>,
 }

@@ -72,5 +72,8 @@ export const sessions: typeof english = {
     target_taken_out: '管理员停用了目标',
     target_brought_back: '管理员恢复了目标',
     target_tried: '管理员试用了目标',
+    notice_added: '已发布公告',
+    notice_changed: '已修改公告',
+    notice_ended: '已结束公告',
   },
 }

@@ -80,6 +80,7 @@ const extraConfig = `
   insert into operator_key values ('opk_1', '${toAccountId(1)}', 'ci', 'svc_op_1', 'abcd', zeroblob(32), 'members:read', null, 5, 1, 2, 3, null, 9, null);
   insert into operator_request values (zeroblob(32), 'f', 200, '{"a":1}', 5);
   insert into taken_out_target values ('main/model', 1, 2, 'it "fails"');
+  insert into notice values ('ntc_1', 'maintenance', 'down "soon"', null, 1, 2, 3, 4);
   insert into oauth_client values ('app_1', '{}', 1, null);
   insert into oauth_record values ('token', zeroblob(32), 'ses_1', '{}', null, 9);
 `

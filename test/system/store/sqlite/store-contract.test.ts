@@ -8,6 +8,7 @@ import { testRepositoryContract } from '../contract/repository-contract.ts'
 import { testAccountDeletionContract } from '../contract/account-deletion-contract.ts'
 import { testAdjustmentContract } from '../contract/adjustment-contract.ts'
 import { testOrderContract } from '../contract/order-contract.ts'
+import { testNotices } from '../contract/notice-contract.ts'
 import { testOperators } from '../contract/operator-contract.ts'
 import { testRedeemCodeContract } from '../contract/redeem-code-contract.ts'
 import { testSubscriptionContract } from '../contract/subscription-contract.ts'
@@ -24,4 +25,5 @@ testRedeemCodeContract(t, async (t) => [await openEmpty(t)])
 testOrderContract(t, openEmpty)
 testAccountDeletionContract(t, openEmpty)
 testOperators(t, openEmpty)
+testNotices(t, openEmpty)
 testTurnHistory(t, (t) => openStoreAt(t, join(createTemporaryFolder(t), 'store.db')))

@@ -10,6 +10,7 @@ import type { PageData } from './page-data.ts'
 import type { OperatorContext, PageContext, View } from './page.ts'
 import { nameOperator, nameRole, renderLeaveForm } from './views/operator/operator-name.ts'
 import { consolePath } from './views/operator/sections.ts'
+import { renderAnnouncements } from './components/announcements.ts'
 import { renderSignOutForm } from './views/sign-out.ts'
 
 const darkMedia = '(prefers-color-scheme: dark)'
@@ -43,6 +44,7 @@ export function renderPage(context: PageContext, view: View): string {
       <body class="${app ? 'app' : 'page'}">
         <a class="skip" href="#content">${t.frame.skip}</a>
         ${view.layout === 'console' ? renderConsoleHeader(requireOperatorContext(context)) : renderHeader(context)}
+        ${renderAnnouncements(context)}
         <main id="content" tabindex="-1">${renderNotice(context, view)} ${view.main}</main>
         ${!app && renderFooter(context)} ${renderDataBlock('page-data', createPageData(context, view))}
       </body>

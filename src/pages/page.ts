@@ -2,6 +2,7 @@
 import type { Account } from '../domain/identity/account.ts'
 import type { ClientInfo } from '../domain/identity/client-info.ts'
 import type { Session } from '../domain/identity/session.ts'
+import type { Notice } from '../domain/notice.ts'
 import type { OperatorAccess } from '../domain/identity/operators/operator-actor.ts'
 import type { ConsoleActor } from '../domain/services/operators/console-session-service.ts'
 import type { SecondFactorProof, SecondFactorRefusal } from '../domain/services/operators/second-factor-service.ts'
@@ -109,6 +110,10 @@ export interface PageContext {
   /** The operator, on pages of the console, which also show how the process does. */
   readonly operator: PageOperator | null
   readonly operations: Operations | null
+  /** What the operator announces now; none on pages of the console. */
+  readonly announcements: readonly Notice[]
+  /** Notices that the reader has dismissed, by their versions: they are folded, not gone. */
+  readonly dismissed: ReadonlySet<string>
   /** The id of this page's forms. */
   readonly formId: string
   readonly redrawn: RedrawnForm | null

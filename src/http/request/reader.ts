@@ -25,6 +25,16 @@ export function readThemeCookie(ctx: Context, { names }: NamedServices): Theme {
   return isTheme(theme) ? theme : 'auto'
 }
 
+/** The notices that the reader has dismissed, by their versions. */
+export function readDismissedNotices(ctx: Context, { names }: NamedServices): readonly string[] {
+  const [versions = ''] = listCookieValues(ctx.headers.cookie, `${names.slug}_dismissed`)
+  return versions.slice(0, 1000).split('.').filter(isNoticeVersion)
+}
+
+export function isNoticeVersion(value: unknown): value is string {
+  return typeof value === 'string' && /^ntc_[0-9A-Za-z]{26}-[1-9]\d{0,8}$/.test(value)
+}
+
 /** The language is no credential: of two cookies either will do. */
 export function readLanguageCookie(ctx: Context, { names }: NamedServices): Language | null {
   const [language] = listCookieValues(ctx.headers.cookie, `${names.slug}_language`)

@@ -1,6 +1,7 @@
 /** The website's pages by path, in the reader's language and for their audience; failures as pages, not as envelopes. */
 import type { Router } from '../../system/vendor/koa-router.ts'
 import type { Context, Middleware } from 'koa'
+import { maxOpenNotices } from '../../domain/notice.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Assets } from '../../pages/assets.ts'
 import { isTheme } from '../../pages/theme.ts'
@@ -10,12 +11,13 @@ import type { Consent, Page, PageBrowser, PageContext, PageMember, View } from '
 import { pages } from '../../pages/pages.ts'
 import { toSafeReturnPath } from '../../pages/return-path.ts'
 import { texts } from '../../pages/texts/texts.ts'
+import { consolePath } from '../../pages/views/operator/sections.ts'
 import { createFailureView } from '../../pages/views/failure.ts'
 import type { Operations } from '../../services/operations.ts'
 import type { Services } from '../../services/services.ts'
 import type { RouteDeps } from '../route-deps.ts'
 import { serializeCookie } from '../request/cookie.ts'
-import { readLanguageCookie, readThemeCookie } from '../request/reader.ts'
+import { isNoticeVersion, readDismissedNotices, readLanguageCookie, readThemeCookie } from '../request/reader.ts'
 import {
   clearBrowserToken,
   clearSessionCookie,
@@ -52,9 +54,10 @@ export function mountPageRoutes(router: Router, deps: PageDeps): void {
   const { services } = deps
   for (const page of pages) {
     router.get(page.path, async (ctx) => {
-      const { lang, theme } = ctx.query
+      const { lang, theme, dismiss } = ctx.query
       if (isLanguage(lang)) return rememberChoice(ctx, { parameter: 'lang', cookie: 'language', value: lang }, services)
       if (isTheme(theme)) return rememberChoice(ctx, { parameter: 'theme', cookie: 'theme', value: theme }, services)
+      if (isNoticeVersion(dismiss)) return rememberDismissal(ctx, dismiss, services)
       await servePage(ctx, page, deps)
     })
     if (page.actions !== undefined || page.submit !== undefined)
@@ -81,6 +84,7 @@ export function createNotFoundPage({ services }: RouteDeps, assets: Assets): Mid
 }
 
 async function servePage(ctx: Context, page: Page, { services, assets, openConsent, operations }: PageDeps): Promise<void> {
+  const { membership } = services
   let context = createPageContext(ctx, null, services, assets)
   // Forms need the origin, which `no-referrer` would hide.
   if (page.hasPrivateAddress === true) ctx.set('referrer-policy', 'strict-origin')
@@ -91,6 +95,8 @@ async function servePage(ctx: Context, page: Page, { services, assets, openConse
     context = {
       ...createPageContext(ctx, member, services, assets),
       consent: member === null ? null : openConsent(ctx, member),
+      announcements:
+        page.path === consolePath || page.path.startsWith(`${consolePath}/`) ? [] : await membership.notices.listCurrent(),
     }
     if (page.audience === 'members' && context.viewer === null) return redirect(ctx, buildSignInPath(ctx))
     if (page.audience === 'guests' && context.viewer !== null) return redirect(ctx, toSafeReturnPath(ctx.query['next']))
@@ -163,6 +169,8 @@ export function createPageContext(ctx: Context, member: Member | null, services:
     browser: toPageBrowser(ctx, services),
     member: member === null ? null : toPageMember(ctx, member, services),
     formId: services.membership.formIds.issue(member?.account.id ?? null),
+    announcements: [],
+    dismissed: new Set(readDismissedNotices(ctx, services)),
     redrawn: null,
     operator: null,
     operations: null,
@@ -201,6 +209,13 @@ async function findMember(ctx: Context, services: Services): Promise<Member | nu
   const token = readSessionCookie(ctx, services)
   const credential = token === null ? null : await services.credentials.resolve(token)
   return token !== null && credential?.kind === 'cookie' ? { account: credential.account, credential, token } : null
+}
+
+/** Kept as long as a choice of colours. Of many, the last ones are kept: notices are over one day. */
+function rememberDismissal(ctx: Context, version: string, services: Services): void {
+  const earlier = readDismissedNotices(ctx, services).filter((other) => other !== version)
+  const value = [...earlier, version].slice(-maxOpenNotices).join('.')
+  rememberChoice(ctx, { parameter: 'dismiss', cookie: 'dismissed', value }, services)
 }
 
 interface Choice {

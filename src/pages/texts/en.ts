@@ -34,6 +34,13 @@ export const en = {
     theme: 'Colours',
     themes: { auto: 'Auto', light: 'Light', dark: 'Dark' },
   },
+  announcements: {
+    title: 'Notices',
+    kinds: { information: 'Information', disturbance: 'Disturbance', maintenance: 'Maintenance' },
+    until: 'until {until}',
+    span: '{from} to {until}',
+    dismiss: 'Dismiss',
+  },
   home,
   legal,
   orders,

@@ -35,6 +35,13 @@ export const zh: Texts = {
     theme: '颜色',
     themes: { auto: '自动', light: '浅色', dark: '深色' },
   },
+  announcements: {
+    title: '公告',
+    kinds: { information: '通知', disturbance: '故障', maintenance: '维护' },
+    until: '至 {until}',
+    span: '{from} 至 {until}',
+    dismiss: '收起',
+  },
   home,
   legal,
   orders,

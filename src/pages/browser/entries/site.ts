@@ -15,6 +15,11 @@ void removeDeletedAccount()
 
 document.addEventListener('click', (event) => {
   const target = event.target instanceof Element ? event.target : null
+  const dismisser = target?.closest('a[data-dismiss]')
+  if (dismisser instanceof HTMLAnchorElement) {
+    event.preventDefault()
+    return dismissNotice(dismisser)
+  }
   const chooser = target?.closest('a[data-keep-place]')
   if (chooser instanceof HTMLAnchorElement) return keepPlace(chooser)
   const copier = target?.closest('[data-copy]')
@@ -63,6 +68,16 @@ function restorePlace(): void {
   writeStored('sessionStorage', placeKey, null)
   const { scrollHeight, clientHeight } = document.documentElement
   scrollTo({ top: Number(place) * (scrollHeight - clientHeight), behavior: 'instant' })
+}
+
+/** The link keeps it in a cookie; the page itself, which may show an answer that is being written, stays. */
+function dismissNotice(link: HTMLAnchorElement): void {
+  void fetch(link.href, { redirect: 'manual' }).catch(() => undefined)
+  const notice = link.closest('details')
+  if (notice === null) return
+  notice.open = false
+  notice.querySelector('summary')?.focus()
+  link.remove()
 }
 
 function findOpenMenus(): HTMLDetailsElement[] {

@@ -78,6 +78,18 @@ export class PageForm {
     )
   }
 
+  /** For a text of several lines. */
+  renderTextArea({ name, label, value = '', hint, attributes = html`` }: Omit<Field, 'type'>): Html {
+    return this.#renderLabelled(
+      name,
+      label,
+      hint,
+      (described) =>
+        html`<textarea id="${this.#toId(name)}" name="${name}" rows="3" ${attributes} ${described}>
+${this.getValue(name, value)}</textarea>`,
+    )
+  }
+
   renderSelect(name: string, label: string, options: readonly Option[], chosen = ''): Html {
     const value = this.getValue(name, chosen)
     return this.#renderLabelled(

@@ -23,6 +23,7 @@ const scopeOfPage: Readonly<Record<string, string | null>> = {
   '/operator/routing/upstreams/:id': 'routing:read',
   '/operator/orders': 'money:read',
   '/operator/orders/:id': 'money:read',
+  '/operator/notices': null,
   '/operator/audit': 'audit:read',
   '/operator/system': 'audit:read',
   '/operator/session': null,
@@ -42,6 +43,9 @@ const scopeOfAction: Readonly<Record<string, string>> = {
   '/operator/routing/upstreams/:id take_out': 'routing:write',
   '/operator/routing/upstreams/:id bring_back': 'routing:write',
   '/operator/routing/upstreams/:id try': 'routing:write',
+  '/operator/notices add': 'notices:write',
+  '/operator/notices change': 'notices:write',
+  '/operator/notices end': 'notices:write',
   '/operator/system run_doctor': 'routing:write',
   '/operator/session step_up': '',
   '/operator/session renew_codes': '!',
@@ -51,8 +55,9 @@ const scopeOfAction: Readonly<Record<string, string>> = {
 }
 const scopesByRole: Readonly<Record<OperatorRole, string>> = {
   owner:
-    'members:read members:write sessions:write money:read money:write turns:read routing:read routing:write audit:read keys:write roles:write',
-  operator: 'members:read members:write sessions:write money:read turns:read routing:read routing:write audit:read keys:write',
+    'members:read members:write sessions:write money:read money:write turns:read routing:read routing:write audit:read notices:write keys:write roles:write',
+  operator:
+    'members:read members:write sessions:write money:read turns:read routing:read routing:write audit:read notices:write keys:write',
   support: 'members:read sessions:write turns:read',
   finance: 'members:read money:read money:write',
   reader: 'members:read money:read turns:read routing:read audit:read',

@@ -9,6 +9,7 @@ import { createOperatorOrdersView } from './money/orders.ts'
 import { createProductView, productActions, productPath } from './routing/product.ts'
 import { createRoutingView } from './routing/routing.ts'
 import { createUpstreamView, upstreamActions, upstreamPath } from './routing/upstream.ts'
+import { createNoticesView, noticeActions } from './notices.ts'
 import { consoleSections } from './sections.ts'
 import { createSystemView, systemActions } from './system.ts'
 import { createFailuresView } from './turns/failures.ts'
@@ -56,6 +57,13 @@ export const operatorPages: readonly Page[] = [
     access: consoleSections.orders.access,
     audience: 'operators',
     view: createOperatorOrderView,
+  },
+  {
+    ...consoleSections.notices,
+    audience: 'operators',
+    view: createNoticesView,
+    actions: noticeActions,
+    notices: (t) => t.console.notices.done,
   },
   { ...consoleSections.audit, audience: 'operators', view: createAuditView },
   { ...consoleSections.system, audience: 'operators', view: createSystemView, actions: systemActions },

@@ -14,6 +14,7 @@ export const consoleSections = {
   failures: { path: `${consolePath}/failures`, access: { scope: 'turns:read' } },
   routing: { path: `${consolePath}/routing`, access: { scope: 'routing:read' } },
   orders: { path: `${consolePath}/orders`, access: { scope: 'money:read' } },
+  notices: { path: `${consolePath}/notices`, access: { scope: null } },
   audit: { path: `${consolePath}/audit`, access: { scope: 'audit:read' } },
   system: { path: `${consolePath}/system`, access: { scope: 'audit:read' } },
   session: { path: `${consolePath}/session`, access: { scope: null } },

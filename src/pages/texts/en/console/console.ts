@@ -1,6 +1,7 @@
 /** The pages of the operator's console. */
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
+import { notices } from './notices.ts'
 import { now } from './now.ts'
 import { routing } from './routing.ts'
 import { failures, turn, turns } from './turns.ts'
@@ -15,6 +16,7 @@ export const console = {
     failures: 'Failures',
     routing: 'Routing',
     orders: 'Orders',
+    notices: 'Notices',
     audit: 'Audit',
     system: 'System',
     session: 'Session',
@@ -33,6 +35,7 @@ export const console = {
   failures,
   routing,
   orders,
+  notices,
   audit,
   system,
   members,

@@ -2,6 +2,7 @@
 import type { console as english } from '../../en/console/console.ts'
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
+import { notices } from './notices.ts'
 import { now } from './now.ts'
 import { routing } from './routing.ts'
 import { failures, turn, turns } from './turns.ts'
@@ -16,6 +17,7 @@ export const console: typeof english = {
     failures: '失败',
     routing: '模型与上游',
     orders: '订单',
+    notices: '公告',
     audit: '审计',
     system: '系统',
     session: '本次登录',
@@ -34,6 +36,7 @@ export const console: typeof english = {
   failures,
   routing,
   orders,
+  notices,
   audit,
   system,
   members,

@@ -16,6 +16,7 @@ import type { ApiKeyRules } from '../domain/services/api-key-service.ts'
 import { MemberAdminService } from '../domain/services/operators/member-admin-service.ts'
 import { toAuditAuthor } from '../domain/services/operators/operator-author.ts'
 import type { OperatorAuthor } from '../domain/services/operators/operator-author.ts'
+import { NoticeService } from '../domain/services/operators/notice-service.ts'
 import { OperatorRoleService } from '../domain/services/operators/operator-role-service.ts'
 import { createCalendar } from '../domain/billing/period.ts'
 import type { Calendar } from '../domain/billing/period.ts'
@@ -38,6 +39,7 @@ export interface Installation {
   readonly subscriptions: SubscriptionService
   readonly memberAdmin: MemberAdminService
   readonly operatorRoles: OperatorRoleService
+  readonly notices: NoticeService
   /** Who runs the command; a reason that was given is kept. */
   readonly createAuthor: (reason?: string) => OperatorAuthor
 }
@@ -84,9 +86,10 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
     mailer: null,
   })
   const operatorRoles = new OperatorRoleService({ ...parts, writeAudit, groupRoles: {} })
+  const notices = new NoticeService({ ...parts, writeAudit })
   const actor = { kind: 'command', systemUser: getSystemUser() } as const
   const createAuthor = (reason?: string): OperatorAuthor => ({ actor, client: null, reason: reason ?? null })
-  const services = { subscriptions, memberAdmin, operatorRoles }
+  const services = { subscriptions, memberAdmin, operatorRoles, notices }
   const note: Installation['note'] = (event, account, detail = null) =>
     writeAudit(event, account, null, { by: 'operator', ...detail }, toAuditAuthor(createAuthor()))
   return { ...parts, keys, note, writeAudit, ...services, createAuthor, close: () => store.close() }

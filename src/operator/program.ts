@@ -5,6 +5,7 @@ import { dataCommands } from './command-groups/data-commands.ts'
 import { defineCommand } from './command-groups/define-command.ts'
 import type { OperatorProgram } from './command-groups/define-command.ts'
 import { boostCommands, keyCommands, rushCommands } from './command-groups/member-commands.ts'
+import { noticeCommands } from './command-groups/notice-commands.ts'
 import { orderCommands } from './command-groups/order-commands.ts'
 import { codeCommands, planCommands } from './command-groups/plan-commands.ts'
 import { recordCommands } from './command-groups/record-commands.ts'
@@ -24,7 +25,10 @@ const man = defineCommand({
 
 const sections = [
   { title: { en: 'Server:', zh: '服务器：' }, commands: serverCommands },
-  { title: { en: 'Members:', zh: '会员：' }, commands: [accountCommands, keyCommands, boostCommands, rushCommands] },
+  {
+    title: { en: 'Members:', zh: '会员：' },
+    commands: [accountCommands, keyCommands, boostCommands, rushCommands, noticeCommands],
+  },
   { title: { en: 'Sales:', zh: '销售：' }, commands: [planCommands, codeCommands, orderCommands] },
   { title: { en: 'Records:', zh: '记录：' }, commands: recordCommands },
   { title: { en: 'Data:', zh: '数据：' }, commands: dataCommands },

@@ -24,6 +24,8 @@ export interface Context {
   readonly signal: AbortSignal
   /** Until the returned function is called, Ctrl-C calls `handler` instead of aborting `signal`, for a turn of a conversation. */
   interceptInterrupts(handler: () => void): () => void
+  /** What runs once the command has ended, also by a failure; each entry handles its own failures. */
+  readonly afterwards: (() => Promise<void>)[]
   /** Milliseconds since 1970. */
   readonly now: () => number
   /** Cryptographically random bytes. */

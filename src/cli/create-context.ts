@@ -38,6 +38,7 @@ export function createContext(globals: ParsedValues, io: ProcessIo, language: La
     noStart: globals.getFlag('no-start') || (environment.variables['SVC_NO_START'] ?? '') !== '',
     signal: interrupt.signal,
     interceptInterrupts: interrupt.interceptInterrupts,
+    afterwards: [],
     now: () => Date.now(),
     random: (bytes) => randomBytes(bytes),
     localize,

@@ -41,14 +41,22 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     }
     const [{ createContext }, { run }] = await Promise.all([import('./create-context.ts'), request.command.load()])
     context = createContext(request.globals, io, language)
-    return (await run(context, request.args, request.options, svcProgram)) ?? exitCodes.ok.code
+    const code = await run(context, request.args, request.options, svcProgram)
+    await runAfterwards(context)
+    return code ?? exitCodes.ok.code
   } catch (error) {
     const failure = context?.signal.aborted === true ? createInterruptedFailure(error) : await toFailure(error)
     const stderr = createOutputSink(io.stderr, environment, words.includes('--no-color'), () => {})
     if (words.includes('--verbose') && !(error instanceof CommandFailure) && error instanceof Error)
       stderr.write(`${error.stack}\n`)
-    return showFailure(failure, context ?? { stdout, stderr, json }, language)
+    const code = showFailure(failure, context ?? { stdout, stderr, json }, language)
+    if (context !== undefined) await runAfterwards(context)
+    return code
   }
+}
+
+async function runAfterwards({ afterwards, signal }: Context): Promise<void> {
+  for (const work of afterwards.splice(0)) if (!signal.aborted) await work()
 }
 
 /** The language of the environment, else of `svc config`. Ignores an unreadable settings file, because the command reports it. */

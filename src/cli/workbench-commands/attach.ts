@@ -1,9 +1,14 @@
 /** Shows the workbench in this terminal. It is a focus command: with a workspace's name it brings that one to the front. */
 import { spawn } from 'node:child_process'
 import type { CommandHandler } from '../command.ts'
+import type { Context } from '../context.ts'
 import { CommandFailure, createUsageFailure } from '../failure.ts'
+import { rememberNotices } from '../service-commands/client/notices.ts'
+import { readNewNotices } from '../service-commands/client/service-client.ts'
+import { readSite } from '../service-commands/client/site.ts'
 import { resolveWorkspaceId } from './connection/resolve-id.ts'
 import { getWorkbenchPaths } from './connection/workbench-paths.ts'
+import type { WorkbenchClient } from './connection/workbench-client.ts'
 import { withWorkbench } from './connection/with-workbench.ts'
 
 export const run: CommandHandler = (context, args) =>
@@ -27,7 +32,7 @@ export const run: CommandHandler = (context, args) =>
     if (word !== undefined) await client.call('workspace.focus', { id: await resolveWorkspaceId(client, word) })
     // Listing the workspaces starts the session that is shown, if no other call has started it yet.
     else await client.call('workspace.list', {})
-    client.close()
+    void announceNotices(context, client).finally(() => client.close())
     const [program = '', ...words] = attach
     // A multiplexer refuses to run inside another one unless these variables are unset.
     const { TMUX: _outer, ...env } = context.environment.variables
@@ -38,3 +43,15 @@ export const run: CommandHandler = (context, args) =>
     })
     return code === 0 ? 0 : 1
   })
+
+/** Each new notice of the service is a notification, whose line stands in the status line; the terminal is shown meanwhile. */
+async function announceNotices(context: Context, client: WorkbenchClient): Promise<void> {
+  try {
+    const site = readSite(context)
+    const notices = await readNewNotices(context, site)
+    for (const { heading, text } of notices) await client.call('notification.create', { title: heading, body: text })
+    rememberNotices(context, site, notices)
+  } catch {
+    // The workbench works without the service.
+  }
+}

@@ -9,6 +9,7 @@ import type { ExitCode } from '../../exit-code.ts'
 import { exitCodes } from '../../exit-code.ts'
 import { CommandFailure } from '../../failure.ts'
 import { showFailure } from '../../show-failure.ts'
+import { showNoticesNow } from '../client/service-client.ts'
 import { switchModelHint } from '../client/service-failure.ts'
 import type { ChatMessage } from './chat-turn.ts'
 import type { ChatSession } from './chat-turn-view.ts'
@@ -24,6 +25,7 @@ export async function runChatRepl(context: Context, session: ChatSession, openin
     en: `${session.model} · /help · /clear starts a new conversation · /exit or Ctrl-D leaves`,
     zh: `${session.model} · /help 帮助 · /clear 清空对话 · /exit 或 Ctrl-D 退出`,
   })
+  await showNoticesNow(context, session.site)
   let pending = opening
   for (;;) {
     const line = pending === '' ? await readLine(context, history) : { text: pending, history }

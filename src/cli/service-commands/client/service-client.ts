@@ -1,9 +1,12 @@
 /** Sends requests to the service and maps transport failures. Redirects are not followed: they would carry the token along. */
 import type { ResponseOf, Endpoint, BodyInputOf } from '../../../api/endpoint.ts'
+import type { listNotices } from '../../../api/notices.ts'
 import type { Context } from '../../context.ts'
 import { CommandFailure } from '../../failure.ts'
 import { fitLines } from '../../terminal/fit-lines.ts'
 import { readVersion } from '../../../system/version.ts'
+import { findNewNotices, printNotices, showsNotices } from './notices.ts'
+import type { ShownNotice } from './notices.ts'
 import { toServiceFailure } from './service-failure.ts'
 import type { Credential, Site } from './site.ts'
 import { tryParseJson } from '../../../system/parse-json.ts'
@@ -19,6 +22,8 @@ interface ServiceRequest {
   readonly signal?: AbortSignal
   /** Limit for the whole answer, or for a stream between two chunks. `--timeout` takes precedence. */
   readonly timeoutMs?: number
+  /** It is the request for notices itself, which needs no other one. */
+  readonly isNoticeCheck?: true
 }
 
 interface JsonAnswer {
@@ -43,6 +48,7 @@ export type DeepPartial<T> = T extends readonly (infer Item)[]
     : T
 
 const defaultTimeoutMs = 30_000
+const noticeTimeoutMs = 1_500
 /** Far above every document of the service; a longer body comes from something else. */
 const maxAnswerBytes = 32 * 1024 * 1024
 
@@ -91,6 +97,7 @@ interface Exchange extends AsyncDisposable {
 
 /** Sends the request and returns when a successful answer has begun. Disposing the exchange closes the connection. */
 export async function openExchange(context: Context, site: Site, request: ServiceRequest, accept: string): Promise<Exchange> {
+  if (request.isNoticeCheck !== true) checkNotices(context, site)
   const url = new URL((request.path.startsWith('/v1/') ? site.apiUrl : site.siteUrl) + request.path)
   const requestId = createRequestId(context)
   const limit = new Deadline(context.timeoutMs ?? request.timeoutMs ?? defaultTimeoutMs)
@@ -122,6 +129,34 @@ export async function openExchange(context: Context, site: Site, request: Servic
     limit.clear()
     throw explain(error)
   }
+}
+
+const checkedContexts = new WeakSet<Context>()
+
+/** Beside the command's first request, so that it takes no time of its own; the command's own output is printed first. */
+function checkNotices(context: Context, site: Site): void {
+  if (checkedContexts.has(context) || !showsNotices(context)) return
+  checkedContexts.add(context)
+  const reading = readNewNotices(context, site)
+  context.afterwards.push(async () => printNotices(context, site, await reading))
+}
+
+/** Those that this user has not seen; none where the service cannot be reached in time, which the command itself reports. */
+export async function readNewNotices(context: Context, site: Site): Promise<readonly ShownNotice[]> {
+  const signal = AbortSignal.timeout(noticeTimeoutMs)
+  try {
+    const request = { method: 'GET', path: '/v1/notices', signal, isNoticeCheck: true } as const
+    return findNewNotices(context, site, (await callEndpoint<typeof listNotices>(context, site, request)).answer.data)
+  } catch {
+    return []
+  }
+}
+
+/** Before a conversation begins, which may last for hours. */
+export async function showNoticesNow(context: Context, site: Site): Promise<void> {
+  if (checkedContexts.has(context) || !showsNotices(context)) return
+  checkedContexts.add(context)
+  printNotices(context, site, await readNewNotices(context, site))
 }
 
 function createUnexpectedAnswerFailure(site: Site, cause?: unknown): CommandFailure {

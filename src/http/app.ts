@@ -2,6 +2,7 @@
 import type { Middleware } from 'koa'
 import { Router } from '../system/vendor/koa-router.ts'
 import { Application } from './application.ts'
+import { createConsoleGate } from './console-gate.ts'
 import { cors } from './request/cors.ts'
 import { createEntryMiddleware } from './entry-middleware.ts'
 import type { RouteDeps } from './route-deps.ts'
@@ -37,10 +38,16 @@ export function createApp(deps: RouteDeps): Application {
   mountNoticeRoute(api, deps.services)
   mountOperationRoutes(api, deps)
   mountDiagnosticRoutes(api, deps)
-  const website = lazy(async () => (await import('./website.ts')).createWebsite(deps, api))
+  const gate = createConsoleGate(deps.services)
+  const website = lazy(async () => (await import('./website.ts')).createWebsite(deps, api, gate, 'members'))
   // CORS stands before the entry middleware, so that a web page can read its refusals too. A preflight is not counted as a request.
   app.use(cors(deps.services))
   app.use(createEntryMiddleware(deps.services))
+  if (gate.services !== null) {
+    const ownDeps = { ...deps, services: gate.services }
+    const consoleSite = lazy(async () => (await import('./website.ts')).createWebsite(ownDeps, new Router(), gate, 'console'))
+    app.use(async (ctx, next) => (gate.isConsoleHost(ctx) ? (await consoleSite())(ctx, next) : next()))
+  }
   app.use(createRouteTable(api))
   app.use(async (ctx, next) => (await website())(ctx, next))
   return app

@@ -17,7 +17,7 @@ const remedy = 'In nginx set `proxy_set_header X-Forwarded-For $remote_addr;`; d
 
 export function createProxyWarnings(
   trusted: BlockList,
-  { log, origins }: Pick<Services, 'log' | 'origins'>,
+  { log, origins, config }: Pick<Services, 'log' | 'origins' | 'config'>,
 ): (request: ProxiedRequest) => void {
   const privateRanges = createPrivateNetworks()
   const warned = new Set<string>()
@@ -70,7 +70,7 @@ export function createProxyWarnings(
 
   const checkOrigin = (proxy: string, headers: IncomingHttpHeaders): void => {
     const seen = findPublicOrigin(headers)
-    if (seen === null || seen === origins.site || seen === origins.base) return
+    if (seen === null || [origins.site, origins.base, config.console.origin].includes(seen)) return
     warnOnce(
       'origin',
       { proxy, origin: seen },

@@ -102,13 +102,16 @@ function renderHeader(context: PageContext): Html {
   const { frame } = t
   const links =
     viewer === null
-      ? [renderLink(context, '/plans', frame.plans), renderLink(context, '/docs', frame.docs)]
+      ? [
+          renderLink(context, toSiteLink(context, '/plans'), frame.plans),
+          renderLink(context, toSiteLink(context, '/docs'), frame.docs),
+        ]
       : [
-          renderLink(context, '/chat', frame.chat),
-          renderLink(context, '/account', frame.account),
-          renderLink(context, '/keys', frame.keys),
-          renderLink(context, '/plans', frame.plans),
-          renderLink(context, '/docs', frame.docs),
+          renderLink(context, toSiteLink(context, '/chat'), frame.chat),
+          renderLink(context, toSiteLink(context, '/account'), frame.account),
+          renderLink(context, toSiteLink(context, '/keys'), frame.keys),
+          renderLink(context, toSiteLink(context, '/plans'), frame.plans),
+          renderLink(context, toSiteLink(context, '/docs'), frame.docs),
         ]
   return html`<header class="top">
     <div class="shell top-row">
@@ -143,7 +146,7 @@ function renderConsoleHeader(context: OperatorContext): Html {
         </summary>
         <div class="menu-panel">
           <p class="who">${name}<br />${nameRole(context)}</p>
-          <a href="/">${t.console.toSite}</a>
+          <a href="${toSiteLink(context, '/')}">${t.console.toSite}</a>
           ${renderLanguageSwitch(context)} ${renderThemeChoice(context)} ${renderLeaveForm(context, 'quiet small')}
         </div>
       </details>
@@ -168,7 +171,8 @@ function renderAccountMenu(context: PageContext, viewer: Account): Html {
 
 function renderAccountLinks(context: PageContext): Html {
   const { rail } = context.t.account
-  return html`${renderLink(context, '/sessions', rail.sessions)} ${renderLink(context, '/account/profile', rail.profile)}`
+  return html`${renderLink(context, toSiteLink(context, '/sessions'), rail.sessions)}
+  ${renderLink(context, toSiteLink(context, '/account/profile'), rail.profile)}`
 }
 
 function renderThemeChoice({ t, theme, query }: PageContext): Html {
@@ -206,6 +210,13 @@ function renderLanguageSwitch({ t, query }: PageContext): Html {
   >`
 }
 
+/** On the console's own origin, what belongs to members is elsewhere. */
+function toSiteLink({ services }: PageContext, path: string): string {
+  const { listen, console } = services.config
+  const isOwnOrigin = console.origin !== null && services.origins.site === console.origin
+  return isOwnOrigin && listen.siteUrl !== null && path.startsWith('/') ? listen.siteUrl + path : path
+}
+
 function renderLink({ path }: PageContext, href: string, label: string): Html {
   return href === path ? html`<a href="${href}" aria-current="page">${label}</a>` : html`<a href="${href}">${label}</a>`
 }
@@ -217,12 +228,12 @@ function renderFooter(context: PageContext): Html {
       <p class="bottom-brand">${renderLogo()}<span>${services.config.brand.name}</span></p>
       <p>${t.frame.footer}</p>
       <nav aria-label="${services.config.brand.name}">
-        <a href="/plans">${t.frame.plans}</a>
-        <a href="/docs">${t.frame.docs}</a>
-        ${services.config.site.status && html`<a href="/status">${t.status.title}</a>`}
+        <a href="${toSiteLink(context, '/plans')}">${t.frame.plans}</a>
+        <a href="${toSiteLink(context, '/docs')}">${t.frame.docs}</a>
+        ${services.config.site.status && html`<a href="${toSiteLink(context, '/status')}">${t.status.title}</a>`}
         ${(['terms', 'privacy'] as const).map((name) => {
           const link = getLegalLink(services.config, name, context.language)
-          return link !== null && html`<a href="${link}">${t.legal[name]}</a>`
+          return link !== null && html`<a href="${toSiteLink(context, link)}">${t.legal[name]}</a>`
         })}
         ${services.config.site.contactUrl !== null && html`<a href="${services.config.site.contactUrl}">${t.legal.contact}</a>`}
         ${renderLanguageSwitch(context)} ${renderThemeChoice(context)}

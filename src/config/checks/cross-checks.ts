@@ -21,6 +21,7 @@ export function findCrossFieldErrors(config: GatewayConfig): string[] {
     ...findAliasErrors(config),
     ...findPlanErrors(config),
     ...findOriginErrors(config),
+    ...findConsoleErrors(config),
     ...findCredentialErrors(config),
     ...findUpstreamErrors(config),
     ...findLimitErrors(config),
@@ -32,6 +33,20 @@ export function findCrossFieldErrors(config: GatewayConfig): string[] {
     ...findNotificationErrors(config),
     ...findPaymentErrors(config),
   ]
+}
+
+/** Host names tell the console's origin from the members', and its cookies are not theirs. */
+function findConsoleErrors({ listen: { siteUrl, baseUrl }, console: { origin } }: GatewayConfig): string[] {
+  if (origin === null) return []
+  const { protocol, host, href } = new URL(origin)
+  if (href !== `${origin}/`)
+    return [`console.origin: '${origin}' must be an origin such as https://console.example.com, without a path.`]
+  if (siteUrl === null) return ['console.origin needs listen.siteUrl, so that it is known which origin is the members’.']
+  if ([siteUrl, baseUrl].some((url) => url !== null && new URL(url).host === host))
+    return [`console.origin: ${host} is the host of listen.siteUrl or listen.baseUrl; use another one.`]
+  if (siteUrl.startsWith('https:') && protocol !== 'https:')
+    return ['console.origin must be https, as listen.siteUrl is: cookies of operators would go in the clear.']
+  return []
 }
 
 /** Files of the operator that the site shows. */
@@ -221,11 +236,12 @@ function findUpstreamErrors({ upstreams }: GatewayConfig): string[] {
   return errors
 }
 
-function findLimitErrors({ listen, limits, metrics, timeouts, search, upstreams }: GatewayConfig): string[] {
+function findLimitErrors({ listen, console, limits, metrics, timeouts, search, upstreams }: GatewayConfig): string[] {
   const errors: string[] = []
   for (const [place, list] of [
     ['listen.trustedProxies', listen.trustedProxies],
     ['metrics.allow', metrics.allow],
+    ['console.networks', console.networks],
   ] as const) {
     for (const entry of list)
       if (!isNetwork(entry)) errors.push(`${place}: '${entry}' is neither an address nor a CIDR such as 10.0.0.0/8.`)

@@ -69,6 +69,15 @@ export const configSchema = z.strictObject({
     /** Addresses and CIDRs whose X-Forwarded-For is trusted. */
     trustedProxies: z.array(z.string()).default([]),
   }),
+  /** Where the console and the operator API are. */
+  console: z
+    .strictObject({
+      /** Their own origin, such as `https://console.example.com`; the members' one then has neither. Null: they are on the website's. */
+      origin: originSchema.nullable().default(null),
+      /** Addresses and CIDRs of clients that reach them; for others there is nothing. Empty: all. */
+      networks: z.array(z.string()).default([]),
+    })
+    .prefault({}),
   /**
    * Worker threads around one ledger. `'auto'` depends on the cores and the memory: one worker on two cores or fewer, and for each
    * further one 280 MiB above 650. Rate limits, quotas and concurrency limits are exact over all workers. Connections, and an upstream's

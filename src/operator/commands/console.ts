@@ -29,13 +29,13 @@ export function openConsole(
 }
 
 /** The link is a credential, so it is made only where no network can read it. */
-function getSite({ listen: { siteUrl, host, port } }: GatewayConfig): string {
+function getSite({ listen: { siteUrl, host, port }, console: { origin: own } }: GatewayConfig): string {
   const isAnyHost = host === '0.0.0.0' || host === '::'
-  const address = siteUrl ?? `http://${isAnyHost ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
+  const address = own ?? siteUrl ?? `http://${isAnyHost ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
   const { protocol, hostname, origin } = new URL(address)
   if (protocol === 'https:' || isLoopbackHost(hostname)) return origin
   throw new CommandError(
-    `The console opens over https or on this machine only, and the site is at ${origin}. Set SITE_URL to an https address.`,
+    `The console opens over https or on this machine only, and it is at ${origin}. Set SITE_URL, or console.origin, to an https address.`,
   )
 }
 

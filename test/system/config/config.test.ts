@@ -50,6 +50,30 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
   ['no port', { listen: { ...base.listen, port: 70_000 } }, /listen\.port/],
   ['half a port', { listen: { ...base.listen, port: 80.5 } }, /listen\.port/],
   ['an empty host', { listen: { ...base.listen, host: '' } }, /listen\.host/],
+  ['a network of the console that is none', { console: { networks: ['10.0.0.0/99'] } }, /console\.networks: '10\.0\.0\.0\/99'/],
+  [
+    'a console without a members’ address',
+    { console: { origin: 'https://c.example.com' } },
+    /console\.origin needs listen\.siteUrl/,
+  ],
+  [
+    'a console on the members’ host',
+    {
+      listen: { ...base.listen, siteUrl: 'https://example.com', baseUrl: 'https://api.example.com' },
+      console: { origin: 'https://api.example.com' },
+    },
+    /console\.origin: api\.example\.com is the host of/,
+  ],
+  [
+    'a console in the clear',
+    { listen: { ...base.listen, siteUrl: 'https://example.com' }, console: { origin: 'http://c.example.com' } },
+    /console\.origin must be https/,
+  ],
+  [
+    'a console below a path',
+    { listen: { ...base.listen, siteUrl: 'https://example.com' }, console: { origin: 'https://c.example.com/console' } },
+    /console\.origin: .* without a path/,
+  ],
   ['a site that is no address', { listen: { ...base.listen, siteUrl: 'example.com' } }, /listen\.siteUrl/],
   ['a site of another kind', { listen: { ...base.listen, baseUrl: 'ftp://example.com' } }, /listen\.baseUrl/],
   [

@@ -41,12 +41,12 @@ t.test('a notice is one line on standard error of a terminal, once, and again wh
   t.equal(code, 0)
   t.match(stderr, /^Disturbance until .+: Answers are slow\.\n$/)
   t.notMatch(stdout, /slow/)
-  t.equal(statSync(join(home, '.config/svc/notices.json')).mode & 0o777, 0o600)
+  t.equal(statSync(join(home, 'svc/notices.json')).mode & 0o777, 0o600)
   t.equal((await run(['plans'])).stderr, '')
   await notices.change(notice, { text: { en: 'Answers are slow until noon.', zh: null } }, author)
   t.match((await run(['plans'], { env: { SVC_LANG: 'zh' } })).stderr, /^故障（至 .+）: Answers are slow until noon\.\n$/)
   t.equal((await run(['plans'])).stderr, '')
-  t.match(JSON.parse(readFileSync(join(home, '.config/svc/notices.json'), 'utf8')), { version: 1 })
+  t.match(JSON.parse(readFileSync(join(home, 'svc/notices.json'), 'utf8')), { version: 1 })
 })
 
 t.test('a failed command shows it behind its failure, and a service without notices changes nothing', async (t) => {

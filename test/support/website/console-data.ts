@@ -38,6 +38,15 @@ export async function fillConsole(gateway: TestGateway, owner: TestOperator): Pr
     reason: author.reason,
   } as const
   await memberAdmin.adjustCredits(member, correction, author)
+  const text = { en: `See https://status.example.com/${'x'.repeat(80)} ${hostileName}`, zh: '维护期间响应较慢。' }
+  const now = clock.now()
+  for (const [kind, startsAt] of [
+    ['disturbance', now],
+    ['maintenance', now + 3_600_000],
+  ] as const) {
+    const added = await membership.notices.add({ kind, text, startsAt, endsAt: now + 7_200_000 }, author)
+    if (added.kind !== 'written') throw new Error(`a notice was refused: ${added.why}`)
+  }
   await store.providerIdentities.link('acme', 'subject', member.id, clock.now())
   return {
     '/operator/members/:id': member.id,

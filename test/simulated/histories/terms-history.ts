@@ -1,5 +1,5 @@
 /**
- * One history of terms: the configuration is changed twenty times under fifty subscribers of all states, by nodes of which one still has the
+ * One history of terms: the configuration is changed twenty times under many subscribers of all states, by nodes of which one still has the
  * configuration before. After each event every account is compared with what was bought and announced, by a model of its own.
  */
 import type { Money } from '../../../src/domain/billing/money.ts'

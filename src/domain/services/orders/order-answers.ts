@@ -97,13 +97,26 @@ export interface RefundQuote {
   readonly unspentCredits: number | null
   /** The plan ends with the refund. */
   readonly endsPlan: boolean
+  /** The provider returns no money: the operator sends it. */
+  readonly isByHand: boolean
 }
 
-/** `spent`: credits were spent while the refund was being made. With `byHand` the operator has to send the money. */
+export interface RefundRequest {
+  /** Minor units; by default the most that can be refunded. */
+  readonly amount?: number
+  readonly reason: string
+}
+
+/**
+ * `spent`: credits were spent while the refund was being made. `over_daily_limit`: more than the operator's key may move today. With `byHand`
+ * the operator has to send the money.
+ */
 export type RefundAnswer =
   | { readonly kind: 'done' | 'started'; readonly order: Order; readonly byHand: boolean }
   | { readonly kind: 'failed'; readonly order: Order }
-  | { readonly kind: 'refused'; readonly reason: 'unknown' | 'not_paid' | 'too_much' | 'nothing_left' | 'running' | 'spent' }
+  | { readonly kind: 'refused'; readonly reason: RefundRefusal }
+
+export type RefundRefusal = 'unknown' | 'not_paid' | 'too_much' | 'nothing_left' | 'running' | 'spent' | 'over_daily_limit'
 
 export interface OrderExplanation {
   readonly order: Order

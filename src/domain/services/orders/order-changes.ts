@@ -13,6 +13,8 @@ import type { Calendar } from '../../billing/period.ts'
 import type { Entitlement } from '../../billing/subscription.ts'
 import type { AuditEvent, AuditWriter } from '../../identity/audit.ts'
 import type { Store } from '../../store.ts'
+import type { OperatorAuthor } from '../operators/operator-author.ts'
+import { toAuditAuthor } from '../operators/operator-author.ts'
 import type { SubscriptionService } from '../subscription-service.ts'
 import { decideGrant, decideTakeBack } from './order-grants.ts'
 import type { GrantContext } from './order-grants.ts'
@@ -26,6 +28,13 @@ export interface OrderChangeDeps {
   readonly ids: { next(prefix: string, now: number): string }
   readonly writeAudit: AuditWriter
   readonly onCredentialsChanged: (account: string) => void
+}
+
+interface ChangeOptions {
+  /** The subscriptions that end where the decision takes back. */
+  readonly ending?: readonly string[]
+  /** The operator behind the change, whom the audit log names. */
+  readonly author?: OperatorAuthor | undefined
 }
 
 /** Reasons that a later decision may find gone; others need a person. */
@@ -59,13 +68,13 @@ export class OrderChanges {
 
   /**
    * Changes an order as `decide` says, and grants it where its money was seen. `decide` may run again; null changes nothing. Returns the order
-   * as it is afterwards; undefined where there is none. `ending` are the subscriptions that end where the decision takes back.
+   * as it is afterwards; undefined where there is none.
    */
   async apply(
     id: string,
     by: OrderActor,
     decide: (order: Order) => (Transition & { readonly takesBack?: boolean }) | null,
-    ending: readonly string[] = [],
+    { ending = [], author }: ChangeOptions = {},
   ): Promise<Order | undefined> {
     const { store, clock } = this.#deps
     const now = clock.now()
@@ -78,22 +87,22 @@ export class OrderChanges {
     if (result === undefined) return undefined
     if (result === 'payment_of_another_order') return this.#refusePayment(id, by, now)
     if (result === 'reference_of_another_order') return this.#refuseReference(id, by, now)
-    if (result.isChanged && written !== null) await this.#follow(written)
+    if (result.isChanged && written !== null) await this.#follow(written, author)
     return result.order
   }
 
   /** Writes steps that were stored to the audit log. */
-  async report(order: Order, steps: readonly OrderStep[]): Promise<void> {
+  async report(order: Order, steps: readonly OrderStep[], author?: OperatorAuthor): Promise<void> {
     for (const { kind, by, facts } of steps) {
       const event = auditEvents[kind]
       if (event !== undefined)
-        await this.#deps.writeAudit(event, order.account, null, {
-          by,
-          order: order.id,
-          number: order.number,
-          step: kind,
-          ...facts,
-        })
+        await this.#deps.writeAudit(
+          event,
+          order.account,
+          author?.client ?? null,
+          { by, order: order.id, number: order.number, step: kind, ...facts },
+          author && toAuditAuthor(author),
+        )
     }
   }
 
@@ -162,12 +171,12 @@ export class OrderChanges {
     return typeof result === 'object' ? result.order : store.orders.find(id)
   }
 
-  async #follow({ order, steps, entitlement, claim }: OrderChange): Promise<void> {
+  async #follow({ order, steps, entitlement, claim }: OrderChange, author?: OperatorAuthor): Promise<void> {
     const { boosts, onCredentialsChanged } = this.#deps
     if (entitlement !== undefined) onCredentialsChanged(order.account)
     // The claim is stored: where this delivery fails, the sweep of boosts makes it.
     if (claim !== undefined) await boosts.deliver(claim).catch(() => undefined)
-    await this.report(order, steps)
+    await this.report(order, steps, author)
   }
 }
 

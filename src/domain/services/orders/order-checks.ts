@@ -207,7 +207,7 @@ export class OrderChecks {
           stored.state === 'paid' || stored.state === 'granted' || stored.state === 'disputed'
             ? recordAfterPayment(stored, facts, clock.now(), by)
             : null,
-        ending,
+        { ending },
       )
       if (changed?.state === 'refunded') return this.#followRefund(changed, provider, by)
       if (changed?.state === 'disputed') await this.#refunds.lockDisputed(changed, by)
@@ -235,7 +235,7 @@ export class OrderChecks {
       order.id,
       by,
       (stored) => (isRefundedInPart(stored) ? recordAfterPayment(stored, facts, this.#deps.clock.now(), by) : null),
-      ending,
+      { ending },
     )
     return this.#followRefund(changed ?? order, provider, by)
   }

@@ -3,19 +3,22 @@
  * Each part can be repeated after the process died: the order names the refund before anything is locked, and locks have its id.
  */
 import type { Ledger } from '../../billing/ledger.ts'
-import { formatMoney } from '../../billing/money.ts'
+import { formatMoney, getMinorDigits } from '../../billing/money.ts'
 import type { Money } from '../../billing/money.ts'
 import type { Order, OrderActor, OrderRefund } from '../../billing/order.ts'
 import { computeNextCheck } from '../../billing/order-rules.ts'
 import type { Transition } from '../../billing/order-rules.ts'
 import { PaymentProviderError } from '../../billing/payment-provider.ts'
 import type { PaymentProvider, PaymentRef, RefundFacts } from '../../billing/payment-provider.ts'
+import type { Calendar } from '../../billing/period.ts'
 import type { Store } from '../../store.ts'
-import type { RefundAnswer, RefundQuote } from './order-answers.ts'
+import type { OperatorAuthor } from '../operators/operator-author.ts'
+import type { RefundAnswer, RefundQuote, RefundRequest } from './order-answers.ts'
 import type { OrderChanges } from './order-changes.ts'
 
 interface RefundDeps {
-  readonly store: Pick<Store, 'orders'>
+  readonly store: Pick<Store, 'orders' | 'operators'>
+  readonly calendar: Pick<Calendar, 'getPeriods'>
   readonly ledger: Pick<Ledger, 'findPack' | 'changePack'>
   readonly changes: OrderChanges
   readonly clock: { now(): number }
@@ -32,33 +35,35 @@ export class OrderRefunds {
     this.#deps = deps
   }
 
-  async quote(order: Order): Promise<RefundQuote | undefined> {
+  async quote(order: Order, provider: PaymentProvider | undefined): Promise<RefundQuote | undefined> {
     const { paid, item } = order
     // Of one that was refunded in part, the rest.
     if (paid === null || (order.state !== 'granted' && order.state !== 'paid' && order.state !== 'refunded')) return undefined
     const left = paid.amount - order.refunded
+    const isByHand = isSentByHand(order, provider)
     if (order.state === 'paid' || item.kind === 'plan') {
       const { ending, credited } = await this.#findPaidFor(order)
       const amount = Math.max(0, left - credited)
-      return { max: { ...paid, amount }, unspentCredits: null, endsPlan: ending.length > 0 }
+      return { max: { ...paid, amount }, unspentCredits: null, endsPlan: ending.length > 0, isByHand }
     }
     const unspentCredits = await this.#countUnspent(order)
     const amount = Math.min(left, scale(paid.amount, unspentCredits, item.credits))
-    return { max: { ...paid, amount }, unspentCredits, endsPlan: false }
+    return { max: { ...paid, amount }, unspentCredits, endsPlan: false, isByHand }
   }
 
   /** @throws PaymentProviderError, after which the refund runs on and is asked about later */
   async start(
     id: string,
-    { amount, reason }: { readonly amount?: number; readonly reason: string },
+    { amount, reason }: RefundRequest,
     provider: PaymentProvider | undefined,
-    by: OrderActor,
+    author: OperatorAuthor | undefined,
   ): Promise<RefundAnswer> {
     const { store, changes, clock, ids } = this.#deps
+    const by = 'operator'
     const order = await store.orders.find(id)
     if (order === undefined) return { kind: 'refused', reason: 'unknown' }
     if (order.state === 'refunding') return { kind: 'refused', reason: 'running' }
-    const quote = await this.quote(order)
+    const quote = await this.quote(order, provider)
     if (quote === undefined || order.paid === null) return { kind: 'refused', reason: 'not_paid' }
     if (quote.max.amount === 0) return { kind: 'refused', reason: 'nothing_left' }
     const refunded = amount ?? quote.max.amount
@@ -72,6 +77,9 @@ export class OrderRefunds {
         ? Math.min(unspent, refunded === quote.max.amount ? unspent : Math.ceil((refunded / paid.amount) * item.credits))
         : 0
     const now = clock.now()
+    // Counted before, so that a refund whose answer is lost counts too.
+    const moved = countMovedCredits({ ...paid, amount: refunded }, lockedCredits)
+    if (!(await this.#fitsDailyLimit(author, moved, now))) return { kind: 'refused', reason: 'over_daily_limit' }
     const refund: OrderRefund = { id: ids.next('ref_', now), amount: refunded, lockedCredits, reason }
     const facts = {
       money: formatMoney({ ...paid, amount: refunded }),
@@ -79,34 +87,53 @@ export class OrderRefunds {
       reason,
       ...(lockedCredits === 0 ? {} : { lockedCredits }),
     }
-    const started = await changes.apply(id, by, (stored) =>
-      stored.version !== order.version
-        ? null
-        : {
-            order: { ...stored, state: 'refunding', refund, checks: 0, nextCheckAt: computeNextCheck({ checks: 0 }, now) },
-            steps: [{ at: now, kind: 'refund_started', by, facts }],
-          },
+    const started = await changes.apply(
+      id,
+      by,
+      (stored) =>
+        stored.version !== order.version
+          ? null
+          : {
+              order: { ...stored, state: 'refunding', refund, checks: 0, nextCheckAt: computeNextCheck({ checks: 0 }, now) },
+              steps: [{ at: now, kind: 'refund_started', by, facts }],
+            },
+      { author },
     )
     if (started?.refund?.id !== refund.id) return { kind: 'refused', reason: 'running' }
-    return this.advance(started, provider, by)
+    return this.advance(started, provider, by, author)
+  }
+
+  /** Only keys have a limit. */
+  async #fitsDailyLimit(author: OperatorAuthor | undefined, credits: number, now: number): Promise<boolean> {
+    const { store, calendar } = this.#deps
+    if (author?.actor.kind !== 'key') return true
+    return store.operators.spend(author.actor.key, calendar.getPeriods(now).day.start, credits)
   }
 
   /** Locks, asks the provider and records what it answered. @throws PaymentProviderError */
-  async advance(order: Order, provider: PaymentProvider | undefined, by: OrderActor): Promise<RefundAnswer> {
+  async advance(
+    order: Order,
+    provider: PaymentProvider | undefined,
+    by: OrderActor,
+    author?: OperatorAuthor,
+  ): Promise<RefundAnswer> {
     const { changes, clock } = this.#deps
     const { refund, reference, paid } = order
     if (order.state !== 'refunding' || refund === null || paid === null) return { kind: 'refused', reason: 'not_paid' }
     if (!(await this.#lock(order, refund))) {
-      await changes.apply(order.id, by, (stored) => fail(stored, refund, 'credits were spent meanwhile', clock.now(), by))
+      await changes.apply(order.id, by, (stored) => fail(stored, refund, 'credits were spent meanwhile', clock.now(), by), {
+        author,
+      })
       return { kind: 'refused', reason: 'spent' }
     }
     const { ending } = await this.#findPaidFor(order)
     if (ending.length > 0 && order.providerSubscription !== null)
       await provider?.subscriptions?.cancelNow(order.providerSubscription)
-    const byHand = provider === undefined || !provider.canRefund || reference === null
-    const facts: RefundFacts = byHand
-      ? { state: 'done', reference: 'by hand' }
-      : await askForRefund(provider, { order: order.id, reference, payment: order.payment }, paid, refund)
+    const byHand = isSentByHand(order, provider)
+    const facts: RefundFacts =
+      byHand || provider === undefined || reference === null
+        ? { state: 'done', reference: 'by hand' }
+        : await askForRefund(provider, { order: order.id, reference, payment: order.payment }, paid, refund)
     if (facts.state === 'failed') await this.#unlock(order, refund)
     const changed = await changes.apply(
       order.id,
@@ -127,7 +154,7 @@ export class OrderRefunds {
           steps: [],
         }
       },
-      ending,
+      { ending, author },
     )
     if (changed === undefined) return { kind: 'refused', reason: 'unknown' }
     if (facts.state === 'failed') return { kind: 'failed', order: changed }
@@ -225,6 +252,19 @@ export class OrderRefunds {
       at: this.#deps.clock.now(),
     })
   }
+}
+
+/** The provider returns no money, so the operator sends it. */
+function isSentByHand({ reference }: Pick<Order, 'reference'>, provider: PaymentProvider | undefined): boolean {
+  return provider === undefined || !provider.canRefund || reference === null
+}
+
+/**
+ * What a refund counts as in the daily limit of an operator's key: the credits that it takes, and at least its money, with a millionth of the
+ * currency's unit as one credit. No rate of exchange is known, so a dollar, a euro and a yen count alike.
+ */
+export function countMovedCredits({ amount, currency }: Money, lockedCredits: number): number {
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(lockedCredits, amount * 10 ** (6 - getMinorDigits(currency))))
 }
 
 /** What the provider refuses for good, such as a payment that it has refunded before, has failed; other errors are no answer. */

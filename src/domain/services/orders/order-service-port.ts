@@ -4,6 +4,7 @@ import type { Order, OrderActor, OrderFilter, OrderStep } from '../../billing/or
 import type { NotificationAnswer, RawNotification } from '../../billing/payment-provider.ts'
 import type { Account } from '../../identity/account.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
+import type { OperatorAuthor } from '../operators/operator-author.ts'
 import type {
   Offer,
   OrderAnswer,
@@ -12,6 +13,7 @@ import type {
   QuoteAnswer,
   RefundAnswer,
   RefundQuote,
+  RefundRequest,
 } from './order-answers.ts'
 
 export interface OrderServicePort {
@@ -39,8 +41,8 @@ export interface OrderServicePort {
   confirm(id: string, received: Money, reference?: string): Promise<Order | undefined>
   /** Undefined where there is no such order, or where nothing was paid for it. */
   quoteRefund(id: string): Promise<RefundQuote | undefined>
-  /** Refunds an amount in minor units, by default the most that can be. */
-  refund(id: string, request: { readonly amount?: number; readonly reason: string }): Promise<RefundAnswer>
+  /** Where a provider gives no answer, the refund is `started`, and the provider is asked until its answer is final. */
+  refund(id: string, request: RefundRequest, author: OperatorAuthor): Promise<RefundAnswer>
   /** Takes a notification of a provider. Throws only where there is no such provider. */
   receive(provider: string, notification: RawNotification): Promise<NotificationAnswer>
   /** Lets the running plan end with what is paid. */

@@ -9,11 +9,13 @@ import { findPaymentProblem, recordPayment } from '../../billing/order-rules.ts'
 import { PaymentProviderError } from '../../billing/payment-provider.ts'
 import type { NotificationAnswer, RawNotification } from '../../billing/payment-provider.ts'
 import type { Ledger } from '../../billing/ledger.ts'
+import type { Calendar } from '../../billing/period.ts'
 import type { Subscription } from '../../billing/subscription.ts'
 import type { PlanTerms } from '../../billing/terms.ts'
 import type { Account } from '../../identity/account.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
 import type { Store } from '../../store.ts'
+import type { OperatorAuthor } from '../operators/operator-author.ts'
 import { explainOrder } from './explain-order.ts'
 import type {
   Offer,
@@ -23,6 +25,7 @@ import type {
   QuoteAnswer,
   RefundAnswer,
   RefundQuote,
+  RefundRequest,
 } from './order-answers.ts'
 import { OrderChanges } from './order-changes.ts'
 import type { OrderChangeDeps } from './order-changes.ts'
@@ -35,7 +38,8 @@ import type { OrderServicePort } from './order-service-port.ts'
 import { PaymentNotifications } from './payment-notifications.ts'
 
 export interface OrderServiceDeps extends OrderChangeDeps, CheckoutDeps {
-  readonly store: Pick<Store, 'orders' | 'subscriptions' | 'boosts' | 'accounts'>
+  readonly store: Pick<Store, 'orders' | 'subscriptions' | 'boosts' | 'accounts' | 'operators'>
+  readonly calendar: Pick<Calendar, 'addSpan' | 'getPeriods'>
   readonly ledger: Pick<Ledger, 'findPack' | 'changePack'>
   /** The public address of the website. */
   readonly getSite: () => string
@@ -165,16 +169,16 @@ export class OrderService implements OrderServicePort {
 
   async quoteRefund(id: string): Promise<RefundQuote | undefined> {
     const order = await this.#deps.store.orders.find(id)
-    return order && this.#refunds.quote(order)
+    return order && this.#refunds.quote(order, this.#deps.providers.get(order.provider))
   }
 
-  async refund(id: string, request: { readonly amount?: number; readonly reason: string }): Promise<RefundAnswer> {
+  async refund(id: string, request: RefundRequest, author?: OperatorAuthor): Promise<RefundAnswer> {
     const { store, providers } = this.#deps
     const order = await store.orders.find(id)
     if (order === undefined) return { kind: 'refused', reason: 'unknown' }
     const provider = providers.get(order.provider)
     try {
-      return await this.#refunds.start(id, request, provider, 'operator')
+      return await this.#refunds.start(id, request, provider, author)
     } catch (error) {
       await this.#checks.recordFailure(order, error, 'operator')
       const changed = await store.orders.find(id)

@@ -1,6 +1,7 @@
 /** The service of orders for a command, which asks providers and sends emails by itself: a server may run beside it, or none. */
 import { toPackOffer } from '../../../domain/services/orders/order-checkout.ts'
 import { OrderService } from '../../../domain/services/orders/order-service.ts'
+import type { OrderServicePort } from '../../../domain/services/orders/order-service-port.ts'
 import { PurchaseMailService } from '../../../domain/services/orders/purchase-mail-service.ts'
 import { deliverClaim } from '../../../domain/services/boost-service.ts'
 import { createMemberMail } from '../../../mail/member-mail.ts'
@@ -12,7 +13,7 @@ import { deliverEmail } from '../../deliver-email.ts'
 import type { Installation } from '../../installation.ts'
 
 export interface OpenedOrders {
-  readonly orders: OrderService
+  readonly orders: OrderServicePort
   /** Sends the emails about an order that a running server has not begun to send, and returns a sentence about each. */
   sendEmails(order: string): Promise<readonly string[]>
 }

@@ -128,10 +128,8 @@ export function refundOrder(
     const quote = await opened.orders.quoteRefund(order.id)
     if (amount !== null && order.paid !== null && amount.currency !== order.paid.currency)
       throw new CommandError(`Order ${order.number} was paid in ${order.paid.currency}, not in ${amount.currency}.`)
-    const answer = await opened.orders.refund(order.id, {
-      reason: options.reason,
-      ...(amount === null ? {} : { amount: amount.amount }),
-    })
+    const request = { reason: options.reason, ...(amount === null ? {} : { amount: amount.amount }) }
+    const answer = await opened.orders.refund(order.id, request, installation.createAuthor(options.reason))
     const emails = await opened.sendEmails(order.id)
     if (answer.kind === 'refused') throw new CommandError(describeRefusal(order, answer.reason, quote?.max))
     const done = answer.order
@@ -159,6 +157,7 @@ function describeRefusal({ number }: Order, reason: string, max: Money | undefin
       return `Nothing of order ${number} can be refunded: its credits were spent, or it was refunded.`
     case 'running':
       return `A refund of order ${number} runs already. See: svc-gateway order explain ${number}`
+    case 'over_daily_limit':
     case 'spent':
       return `Credits of order ${number} were spent while it was being refunded, so nothing was refunded; try again.`
     default:

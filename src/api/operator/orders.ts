@@ -1,10 +1,11 @@
 /** The operator API about what members buy: orders with their story, and subscriptions. */
 import { z } from 'zod'
+import { maxMinorUnits } from '../../domain/billing/money.ts'
 import { orderStates, orderStepKinds } from '../../domain/billing/order.ts'
 import { subscriptionStates } from '../../domain/billing/subscription.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { createListSchema, instant, text } from '../fields.ts'
-import { createPageSchema, cursor, pageLimit } from './fields.ts'
+import { createPageSchema, cursor, pageLimit, reason } from './fields.ts'
 
 const shared = { security: 'operator', failureFormat: 'problem', method: 'get' } as const
 
@@ -30,6 +31,8 @@ const orderFields = {
   closed_at: instant.nullable(),
 }
 
+const order = z.strictObject(orderFields).meta({ id: 'OperatorOrder' })
+
 export const searchOrders = defineEndpoint({
   ...shared,
   path: '/api/operator/v1/orders',
@@ -42,7 +45,7 @@ export const searchOrders = defineEndpoint({
     cursor,
     limit: pageLimit,
   }),
-  response: createPageSchema(z.strictObject(orderFields).meta({ id: 'OperatorOrder' })),
+  response: createPageSchema(order),
   errors: [],
 })
 
@@ -61,6 +64,36 @@ export const inspectOrder = defineEndpoint({
         facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
       }),
     ),
+    refundable: z
+      .strictObject({
+        max: money,
+        unspent_credits: z.int().nullable().meta({ description: 'Of a pack: a refund takes the same share of them.' }),
+        ends_plan: z.boolean(),
+        by_hand: z.boolean().meta({ description: 'The provider returns no money: you send it.' }),
+      })
+      .nullable()
+      .meta({ description: 'What can be refunded now; null: nothing.' }),
+  }),
+  errors: [],
+})
+
+export const refundOrder = defineEndpoint({
+  ...shared,
+  method: 'post',
+  path: '/api/operator/v1/orders/{id}/refund',
+  operator: { scope: 'money:write', needsStepUp: true },
+  summary: 'Refunds an order, by id or number: all that can be, or a part. The member sees the reason.',
+  body: z.object({
+    amount: z.int().min(1).max(maxMinorUnits).optional().meta({ description: 'Minor units of `paid`.' }),
+    reason,
+  }),
+  response: z.strictObject({
+    outcome: z.enum(['done', 'started', 'failed']).meta({
+      description:
+        '`started`: the provider gave no final answer yet and is asked until it does. `failed`: it refused, and nothing was changed.',
+    }),
+    by_hand: z.boolean().meta({ description: 'The provider returns no money: you send it.' }),
+    order,
   }),
   errors: [],
 })

@@ -1,5 +1,6 @@
 /** Full lists for each page of the console, with the longest names that it may show. */
 import { unknownReader } from '../../../src/domain/identity/reader.ts'
+import { DemoProvider } from '../../../src/payments/demo/demo-provider.ts'
 import type { TestOperator } from '../gateway/operators.ts'
 import type { TestGateway } from '../gateway/test-gateway.ts'
 import { WebsiteClient } from '../gateway/website-client.ts'
@@ -84,12 +85,27 @@ export async function createTurn(gateway: TestGateway, key: string): Promise<str
   return String(turn?.id)
 }
 
+const monthOfPro = { kind: 'plan', plan: 'pro', interval: 'month' } as const
+type Item = typeof monthOfPro | { readonly kind: 'pack'; readonly pack: string }
+
+/** Paid at the demonstration, and granted. Returns the order and its provider, whose answers a test may replace. */
+export async function createPaidOrder(gateway: TestGateway, account: string, item: Item = monthOfPro) {
+  const { orders, paymentProviders } = gateway.services
+  const provider = paymentProviders.get('demo')
+  if (orders === null || !(provider instanceof DemoProvider)) throw new Error('nothing is sold')
+  const id = await createSentOrder(gateway, account, item)
+  await provider.choose(id, 'pay')
+  const order = await orders.check(id, 'sweep')
+  if (order?.state !== 'granted') throw new Error(`the order is ${order?.state}`)
+  return { order, provider }
+}
+
 /** Needs `payments: { demo: true }`. Returns the id. */
-export async function createSentOrder({ services }: TestGateway, account: string): Promise<string> {
+export async function createSentOrder({ services }: TestGateway, account: string, item: Item = monthOfPro): Promise<string> {
   const buyer = await services.store.accounts.find(account)
   if (buyer === undefined || services.orders === null) throw new Error('there is no buyer, or nothing is sold')
-  const item = { kind: 'plan', plan: 'pro', interval: 'month' } as const
-  const request = { item, currency: 'USD', requestId: account, provider: 'demo', language: 'en' } as const
+  const requestId = services.ids.next('req_', services.clock.now())
+  const request = { item, currency: 'USD', requestId, provider: 'demo', language: 'en' } as const
   const client = {
     ip: '127.0.0.1',
     network: '127.0.0.1',

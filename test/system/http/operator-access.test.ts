@@ -46,8 +46,14 @@ const needs: Readonly<Record<string, string>> = {
   listFailures: 'turns:read',
   showTurnSums: 'turns:read',
   showMemberStatement: 'members:read',
+  showRouting: 'routing:read',
+  listTakenOutTargets: 'routing:read',
+  takeOutTarget: 'routing:write',
+  bringBackTarget: 'routing:write',
+  tryTarget: 'routing:write',
   searchOrders: 'money:read',
   inspectOrder: 'money:read',
+  refundOrder: 'money:write fresh',
   listMemberSubscriptions: 'members:read',
   listAuditRecords: 'audit:read',
   exportUsageReport: 'money:read fresh',
@@ -172,7 +178,6 @@ t.test('each endpoint answers exactly the operators that may use it', async (t) 
     },
     { title: 'unknown key', client: bearer(`svc_op_${'a'.repeat(38)}`), expect: refuseAll },
   )
-  t.equal(operations.length, 38)
   t.same(operations.map(({ name }) => name).toSorted(), Object.keys(needs).toSorted(), 'each endpoint has a row')
   t.same(
     operations.map(({ name, endpoint }) => [name, describeAccess(endpoint)]),

@@ -6,7 +6,7 @@ import { mountMemberReads } from './member-reads.ts'
 import { mountMemberWrites } from './member-writes.ts'
 import { mountNoticeWrites } from './notices.ts'
 import { mountOperatorRecords } from './records.ts'
-import { mountOrderReads } from './order-reads.ts'
+import { mountOrders } from './orders.ts'
 import { mountTurnHistory } from './turn-history.ts'
 import { mountRouting } from './routing.ts'
 import { mountOperatorRoutes } from './operators.ts'
@@ -16,7 +16,7 @@ export function mountOperatorApi(router: Router, deps: RouteDeps): void {
   mountMemberReads(serve, deps.services)
   mountMemberWrites(serve, deps.services)
   mountTurnHistory(serve, deps.services)
-  mountOrderReads(serve, deps.services)
+  mountOrders(serve, deps.services)
   mountRouting(serve, deps)
   mountOperatorRecords(serve, deps)
   mountNoticeWrites(serve, deps.services)

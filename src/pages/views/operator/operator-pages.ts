@@ -4,6 +4,7 @@ import { createAuditView } from './audit.ts'
 import { memberActions } from './member/member-actions.ts'
 import { createMemberView } from './member/member.ts'
 import { createMembersView } from './members.ts'
+import { orderActions } from './money/order-refund.ts'
 import { createOperatorOrderView } from './money/order.ts'
 import { createOperatorOrdersView } from './money/orders.ts'
 import { createProductView, productActions, productPath } from './routing/product.ts'
@@ -57,6 +58,8 @@ export const operatorPages: readonly Page[] = [
     access: consoleSections.orders.access,
     audience: 'operators',
     view: createOperatorOrderView,
+    actions: orderActions,
+    notices: (t) => t.console.orders.notices,
   },
   {
     ...consoleSections.notices,

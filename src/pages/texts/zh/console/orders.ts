@@ -2,9 +2,11 @@
 import type { orders as english } from '../../en/console/orders.ts'
 
 export const orders: typeof english = {
-  lead: '全部订单及其经过。退款请使用 svc-gateway order refund。',
+  lead: '全部订单及其经过；可在订单页面退款。',
   none: '没有符合条件的订单。',
   created: '创建于',
+  when: '款项',
+  whens: { paid: '付款日期', returned: '退款日期' },
   findings: '缺少什么',
   reference: '支付服务编号',
   payment: '付款编号',
@@ -15,5 +17,30 @@ export const orders: typeof english = {
     notification: '来自支付服务的通知',
     return: '会员返回时',
     sweep: '由服务自动执行',
+  },
+  refund: {
+    open: '退款',
+    title: '为订单 {number} 退款？',
+    back: '退还会员',
+    most: '最多 {amount}',
+    taken: '收回内容',
+    endsPlan: '该订单的套餐立即结束，部分退款也是如此；已使用的不退还。',
+    keepsPlan: '不影响任何套餐。',
+    takesNothing: '无；目前没有已交付的内容。',
+    takesCredits: '{credits} 未使用的点数（{pool}）；部分退款按相同比例收回。',
+    way: '方式',
+    byProvider: '由支付服务退回款项。',
+    byHand: '仅作记录：请自行向会员汇款。',
+    amount: '金额（{currency}）',
+    amountHint: '填写较小金额即为部分退款。',
+    noAmount: '请输入金额，例如 5.00，币种为 {currency}。',
+    failed: '支付服务拒绝了退款，未退任何款项；锁定的内容已归还会员。原因见订单经过。',
+    byCommand: '目前未配置支付服务，请使用 svc-gateway order refund 退款。',
+  },
+  notices: {
+    refunded: '已退款。',
+    refunded_by_hand: '退款已记录，请自行向会员汇款。',
+    refund_started: '退款已发起，支付服务尚未给出最终结果，系统会持续查询；无需重复提交。',
+    refund_again: '该退款此前已提交，只执行一次。',
   },
 }

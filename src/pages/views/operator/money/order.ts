@@ -3,7 +3,6 @@ import { formatPrice } from '../../../../domain/billing/money.ts'
 import type { Order, OrderStep } from '../../../../domain/billing/order.ts'
 import { formatOrderTitle } from '../../../../domain/billing/order-title.ts'
 import type { OrderFinding } from '../../../../domain/services/orders/order-answers.ts'
-import { GatewayError } from '../../../../errors.ts'
 import { renderFacts, renderRows } from '../../../components/list.ts'
 import { getRefunded, nameProvider, renderOrderState } from '../../../components/order-text.ts'
 import { renderTime } from '../../../components/time.ts'
@@ -13,15 +12,14 @@ import { interpolate, requireOperatorContext } from '../../../page.ts'
 import type { OperatorContext, PageContext, View } from '../../../page.ts'
 import { createOperatorView } from '../operator-frame.ts'
 import { consoleSections, hasScope } from '../sections.ts'
+import { findOrder, renderRefund } from './order-refund.ts'
 
 export async function createOperatorOrderView(page: PageContext): Promise<View> {
   const context = requireOperatorContext(page)
-  const { t, path, services } = context
-  const id = path.slice(consoleSections.orders.path.length + 1)
-  const order = /^ord_\w{1,40}$/.test(id) ? await services.store.orders.find(id) : undefined
-  if (order === undefined) throw new GatewayError('not_found')
-  const explanation = await services.orders?.explain(id)
-  const steps = explanation?.steps ?? (await services.store.orders.listSteps(id))
+  const { t, services } = context
+  const order = await findOrder(context)
+  const explanation = await services.orders?.explain(order.id)
+  const steps = explanation?.steps ?? (await services.store.orders.listSteps(order.id))
   return createOperatorView(context, {
     title: interpolate(t.orders.orderTitle, { number: order.number }),
     end: renderOrderState(context, order),
@@ -67,6 +65,7 @@ async function renderOverview(context: OperatorContext, order: Order): Promise<H
       [texts.refunded, order.refunded === 0 ? null : formatPrice(getRefunded(order), language)],
       [console.orders.gave, order.subscription ?? order.pack],
     ])}
+    ${await renderRefund(context, order)}
   </section>`
 }
 

@@ -1,15 +1,21 @@
-/** Orders and subscriptions for operators. */
+/** Orders and subscriptions for operators, and refunds. */
 import type { ResponseOf } from '../../../api/endpoint.ts'
-import { inspectOrder, listMemberSubscriptions, searchOrders } from '../../../api/operator/orders.ts'
+import {
+  inspectOrder,
+  listMemberSubscriptions,
+  refundOrder as refundOrderEndpoint,
+  searchOrders,
+} from '../../../api/operator/orders.ts'
 import type { Order } from '../../../domain/billing/order.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeOperatorEndpoint } from '../../operator-endpoint.ts'
 import { requireAccount } from '../../../services/member-administration.ts'
+import { quoteRefund, refundOrder } from '../../../services/order-refunds.ts'
 import { toPage } from './to-page.ts'
 
-export function mountOrderReads(serve: ServeOperatorEndpoint, services: Services): void {
+export function mountOrders(serve: ServeOperatorEndpoint, services: Services): void {
   const { store } = services
 
   serve(searchOrders, async ({ query: { member, state, provider, cursor, limit } }) => {
@@ -24,15 +30,28 @@ export function mountOrderReads(serve: ServeOperatorEndpoint, services: Services
   })
 
   serve(inspectOrder, async ({ params: { id } }) => {
-    const order = (await store.orders.find(id)) ?? (await store.orders.findByNumber(id))
-    if (order === undefined) throw new GatewayError('not_found')
+    const order = await requireOrder(id, services)
     const steps = (await store.orders.listSteps(order.id)).map(({ at, kind, by, facts }) => ({
       at: formatInstant(at),
       kind,
       by,
       facts: { ...facts },
     }))
-    return { ...toOrder(order), steps }
+    const quote = await quoteRefund(order, services)
+    const refundable = quote && {
+      max: { ...quote.max },
+      unspent_credits: quote.unspentCredits,
+      ends_plan: quote.endsPlan,
+      by_hand: quote.isByHand,
+    }
+    return { ...toOrder(order), steps, refundable }
+  })
+
+  serve(refundOrderEndpoint, async ({ params: { id }, body: { amount, reason }, author }) => {
+    const request = { reason, ...(amount === undefined ? {} : { amount }) }
+    const outcome = await refundOrder(await requireOrder(id, services), request, author, services)
+    const byHand = outcome.kind === 'done' && outcome.byHand
+    return { outcome: outcome.kind, by_hand: byHand, order: toOrder(outcome.order) }
   })
 
   serve(listMemberSubscriptions, async ({ params: { id } }) => {
@@ -52,6 +71,13 @@ export function mountOrderReads(serve: ServeOperatorEndpoint, services: Services
     }))
     return { object: 'list', data }
   })
+}
+
+/** By id or number. @throws GatewayError `not_found` */
+async function requireOrder(id: string, { store }: Pick<Services, 'store'>): Promise<Order> {
+  const order = (await store.orders.find(id)) ?? (await store.orders.findByNumber(id))
+  if (order === undefined) throw new GatewayError('not_found')
+  return order
 }
 
 function toOrder(order: Order): ResponseOf<typeof searchOrders>['data'][number] {

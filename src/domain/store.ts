@@ -24,6 +24,7 @@ import type { Orders } from './billing/order.ts'
 import type { AccountDeletions } from './identity/account-deletion.ts'
 import type { PurchaseNotices } from './billing/purchase-notice.ts'
 import type { RedeemCodes } from './billing/redeem-code.ts'
+import type { SaleLists } from './billing/sale-lists.ts'
 import type { Subscriptions } from './billing/subscription.ts'
 import type { TakenOutTargets } from './taken-out-target.ts'
 import type { TurnHistoryStore } from './turn-history/turn-history-store.ts'
@@ -61,6 +62,7 @@ export interface Store {
   readonly subscriptions: Subscriptions
   readonly redeemCodes: RedeemCodes
   readonly orders: Orders
+  readonly saleLists: SaleLists
   readonly accountDeletions: AccountDeletions
   readonly purchaseNotices: PurchaseNotices
   readonly attempts: Attempts

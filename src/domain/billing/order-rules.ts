@@ -185,8 +185,12 @@ export function recordAfterPayment(
   if (facts.dispute === 'lost' && (order.state === 'disputed' || order.state === 'granted' || isRefundedInPart(order))) {
     // Where a part was refunded before, what was left of a pack for the rest is taken now.
     const refund = order.state === 'disputed' ? order.refund : null
+    const money = formatMoney({
+      amount: Math.max(0, total - order.refunded),
+      currency: order.paid?.currency ?? order.due.currency,
+    })
     const lost: Order = { ...checked, ...back, refund, refunded: total }
-    return { order: lost, steps: [{ at: now, kind: 'dispute_lost', by, facts: {} }], takesBack: true }
+    return { order: lost, steps: [{ at: now, kind: 'dispute_lost', by, facts: { money } }], takesBack: true }
   }
   if (facts.dispute === 'open' && order.state === 'granted') {
     const disputed: Order = { ...checked, state: 'disputed', nextCheckAt: computeNextCheck({ checks: 5 }, now) }

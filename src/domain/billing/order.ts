@@ -183,6 +183,11 @@ export interface OrderFilter {
   readonly account?: string
   readonly states?: readonly OrderState[]
   readonly provider?: string
+  /** Paid, or returned in part or whole, from then on and before then. */
+  readonly paid?: { readonly from: number; readonly to: number }
+  readonly returned?: { readonly from: number; readonly to: number }
+  /** Of this plan; null: of a pack. */
+  readonly plan?: string | null
   /** Orders older than this one: the next page. Newest first. */
   readonly before?: string
   readonly limit: number

@@ -88,7 +88,10 @@ export function addSums(one: ReportSums, other: ReportSums): ReportSums {
  *
  * @param slots oldest first
  */
-export async function* mergeDays(slots: AsyncIterable<ReportSlot>, calendar: Calendar): AsyncIterable<ReportRow> {
+export async function* mergeDays(
+  slots: AsyncIterable<ReportSlot> | Iterable<ReportSlot>,
+  calendar: Calendar,
+): AsyncIterable<ReportRow> {
   let day: Period | null = null
   let groups = new Map<string, ReportRow>()
   for await (const { group, startsAt, sums } of slots) {

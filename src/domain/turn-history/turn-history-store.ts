@@ -1,10 +1,13 @@
 /** The port of the data behind `TurnHistory`: written in batches after the fact, read by indexes. */
 import type { Turn } from '../billing/ledger.ts'
+import type { ReportSlot } from '../billing/report.ts'
 import type { HistorySlots } from './history-slots.ts'
 import type {
   AccountCountQuery,
   FailureGroup,
   FailureQuery,
+  MoneyQuery,
+  OldestHold,
   StatementPage,
   TurnFilter,
   TurnPosition,
@@ -50,9 +53,13 @@ export interface TurnHistoryStore {
   readProgress(): Promise<{ readonly completeAt: number | null; readonly isPending: boolean }>
   listTurns(filter: TurnFilter, page: { readonly after?: TurnPosition; readonly limit: number }): Promise<readonly TurnSummary[]>
   findTurn(id: number): Promise<StoredStory | undefined>
+  /** Of all nodes; undefined where no turn is held. */
+  findOldestHold(): Promise<OldestHold | undefined>
   listFailures(query: FailureQuery, limit: number): Promise<readonly FailureGroup[]>
   hasAccounts(query: AccountCountQuery): Promise<boolean>
   readUsage(query: UsageQuery, steps: UsageSteps): Promise<UsageChart>
+  /** Quarters of an hour where the query is by day, oldest first. */
+  readMoney(query: MoneyQuery): Promise<readonly ReportSlot[]>
   /** Null while the account changes during each read. */
   readStatement(account: string, page: { readonly before?: number; readonly limit: number }): Promise<StatementPage | null>
 }

@@ -5,6 +5,7 @@
  * Instants are milliseconds since the epoch, amounts whole credits.
  */
 import type { Turn, TurnState, UsageSource } from '../billing/ledger.ts'
+import type { ReportDimension, ReportRow } from '../billing/report.ts'
 import type { Pool } from '../billing/product.ts'
 import type { LatencyPercentiles } from './latency-histogram.ts'
 
@@ -96,6 +97,12 @@ export interface TurnStory {
   readonly ofSameRequest: readonly TurnSummary[]
 }
 
+/** The held turn that began first. */
+export interface OldestHold {
+  readonly id: number
+  readonly startedAt: number
+}
+
 export interface FailureGroup {
   /** The code. */
   readonly ending: TurnEnding
@@ -174,6 +181,18 @@ export const maxUsageSteps = 400
 export const maxHourlySpanMs = 8 * 86_400_000
 export const maxFailureSpanMs = 31 * 86_400_000
 
+/** A report of whole days, as `svc-gateway report` makes it: the turns that began from `from` to before `to`. */
+export interface MoneyQuery extends Pick<TurnFilter, 'product'> {
+  readonly by: readonly MoneyDimension[]
+  /** Both at quarters of an hour, where each day begins. */
+  readonly from: number
+  readonly to: number
+  /** The account's plan when the turn ended. */
+  readonly plan?: string
+}
+
+export type MoneyDimension = Extract<ReportDimension, 'day' | 'plan' | 'product'>
+
 /** What a line of a statement did. */
 export type StatementLineKind = 'turn' | 'grant' | 'adjust' | 'open' | 'limit'
 
@@ -209,12 +228,15 @@ export interface TurnHistory {
   listTurns(filter: TurnFilter, page: { readonly after?: TurnPosition; readonly limit: number }): Promise<TurnPage>
   /** Undefined if there is none, or none any more. */
   findTurn(id: number): Promise<TurnStory | undefined>
+  findOldestHold(): Promise<OldestHold | undefined>
   /** Most turns first; at most 200 groups of at most 31 days. */
   listFailures(query: FailureQuery): Promise<readonly FailureGroup[]>
   /** Whether the newest turns of a product in a span are of at least so many accounts; they may be of more than it finds. */
   hasAccounts(query: AccountCountQuery): Promise<boolean>
   /** @throws `invalid_request` for a span that is too long, or a key that belongs to no single account */
   readUsage(query: UsageQuery): Promise<UsageChart>
+  /** The sums of the ledger as far as the lists have come; by day oldest first, then the most credits. */
+  readMoney(query: MoneyQuery): Promise<readonly ReportRow[]>
   /** @throws `temporarily_unavailable` while the account changes during each read */
   readStatement(account: string, page: { readonly before?: number; readonly limit: number }): Promise<StatementPage>
 }

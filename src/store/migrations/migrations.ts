@@ -13,6 +13,7 @@ import { turnHistory } from './0011-turn-history.ts'
 import { notices } from './0012-notices.ts'
 import { passkeys } from './0013-passkeys.ts'
 import { takenOutTargets } from './0014-taken-out-targets.ts'
+import { moneyLists } from './0015-money-lists.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   notices,
   passkeys,
   takenOutTargets,
+  moneyLists,
 ]

@@ -23,6 +23,7 @@ import { createNotificationRepository } from './notifications/notifications.ts'
 import { createOrderRepository } from './billing/orders.ts'
 import { createPurchaseNoticeRepository } from './billing/purchase-notices.ts'
 import { createRedeemCodeRepository } from './billing/redeem-codes.ts'
+import { createSaleListRepository } from './billing/sale-lists.ts'
 import { createSubscriptionRepository } from './billing/subscriptions.ts'
 import { createUsageSumRepository } from './billing/usage-sums.ts'
 
@@ -42,6 +43,7 @@ export function createRepositories(db: Database) {
     subscriptions: createSubscriptionRepository(db),
     redeemCodes: createRedeemCodeRepository(db),
     orders: createOrderRepository(db),
+    saleLists: createSaleListRepository(db),
     purchaseNotices: createPurchaseNoticeRepository(db),
     attempts: createAttemptRepository(db),
     carriedUsage: createCarriedUsageRepository(db),

@@ -8,6 +8,7 @@ export interface HistorySchema {
   readonly turn_group: TurnGroupTable
   readonly turn_search: TurnSearchTable
   readonly turn_sum: TurnSumTable
+  readonly turn_money: TurnMoneyTable
 }
 
 /** How far the job has come. One row, which each of its transactions changes, so that no turn is counted twice. */
@@ -77,4 +78,22 @@ export interface TurnSumTable {
   /** Texts of `LatencyHistogram`. */
   duration: string
   first_token: string
+}
+
+/** Sums of the turns that started in one quarter of an hour, as a report has them. Money is nano-dollars. */
+export interface TurnMoneyTable {
+  starts_at: number
+  /** The account's plan when the turn ended. */
+  plan: string
+  product: string
+  turns: number
+  failed: number
+  input_tokens: number
+  cached_input_tokens: number
+  output_tokens: number
+  credits: number
+  list_price: number
+  cost: number
+  margin: number
+  turns_without_cost: number
 }

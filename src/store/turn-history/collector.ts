@@ -13,6 +13,7 @@ import { toEnding } from './ended-turn.ts'
 import { BlockFinder } from './find-in-blocks.ts'
 import { findInOrder } from './find-in-order.ts'
 import type { NewTurns } from './find-new-turns.ts'
+import { addMoney, moneyColumns, sumMoney } from './money-sums.ts'
 import type { JsonRow } from './json-rows.ts'
 import { insertRows, pickValue, selectRows } from './json-rows.ts'
 import type { SumKey, SumRow } from './turn-sums.ts'
@@ -36,6 +37,12 @@ const searchColumns = {
   credential: 'text',
   request_id: 'text',
 } as const
+
+interface Additions {
+  readonly ended: readonly CollectedTurn[]
+  readonly sums: TurnSums
+  readonly money: readonly JsonRow[]
+}
 
 export class TurnCollector {
   readonly #db: Database
@@ -64,6 +71,7 @@ export class TurnCollector {
     for (const turn of ended) sums.add(turn, this.#getGroup(turn), slots)
     const keys = sums.listKeys()
     sums.addStored(keys.length === 0 ? [] : await this.#readSums(keys))
+    const money = await sumMoney(read, ended)
     // Groups that are not written yet are in the map: after a failure it is read anew.
     this.#groupsVersion = -1
     const isWritten = await this.#db.transact(async (transaction) => {
@@ -78,7 +86,7 @@ export class TurnCollector {
         .where('version', '=', state.version)
         .executeTakeFirst()
       if (numUpdatedRows === 0n) return false
-      await this.#write(transaction, found, newGroups, ended, sums)
+      await this.#write(transaction, found, newGroups, { ended, sums, money })
       return true
     })
     if (isWritten) this.#groupsVersion = state.version + 1
@@ -89,8 +97,7 @@ export class TurnCollector {
     transaction: Kysely<Schema>,
     { turns, wasPending, blocks }: NewTurns,
     newGroups: readonly TurnGroupTable[],
-    ended: readonly CollectedTurn[],
-    sums: TurnSums,
+    { ended, sums, money }: Additions,
   ): Promise<void> {
     const { kind } = this.#db
     const add = async (table: string, columns: Parameters<typeof insertRows>[2], rows: readonly JsonRow[], after = sql``) => {
@@ -134,6 +141,7 @@ export class TurnCollector {
       ]),
     )
     await add('turn_sum', sumColumns, sums.toRows(), replaceSum)
+    await add('turn_money', moneyColumns, money, addMoney)
   }
 
   #readSums(keys: readonly SumKey[]): Promise<readonly SumRow[]> {
@@ -213,6 +221,7 @@ export async function pruneHistory(db: Database, limit: number): Promise<number>
     if (numUpdatedRows === 0n) return 0
     await sql`delete from turn_sum where account in (select ${pickValue(kind, 0, 'text')} from ${selectRows(kind, accounts)})
       and span in ('hour', 'day') and starts_at < ${state.kept_from}`.execute(transaction)
+    await transaction.deleteFrom('turn_money').where('starts_at', '<', state.kept_from).execute()
     await sql`delete from turn_search where id in (select ${pickValue(kind, 0, 'whole')} from ${selectRows(
       kind,
       old.map(({ id }) => [id]),

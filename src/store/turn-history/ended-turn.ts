@@ -23,6 +23,10 @@ export const collectedColumns = [
   'output_tokens',
   'upstream_cost_nanodollars',
   'first_token_ms',
+  'plan',
+  'price_input',
+  'price_cached_input',
+  'price_output',
 ] as const
 
 export interface CollectedTurn {
@@ -44,6 +48,11 @@ export interface CollectedTurn {
   readonly output_tokens: number
   readonly upstream_cost_nanodollars: number | null
   readonly first_token_ms: number | null
+  /** Null: of release 0.1. */
+  readonly plan: string | null
+  readonly price_input: number
+  readonly price_cached_input: number | null
+  readonly price_output: number
 }
 
 export const selectCollected = sql.raw(collectedColumns.map((name) => `t.${name}`).join(', '))

@@ -5,11 +5,13 @@ import type {
   AccountCountQuery,
   FailureGroup,
   FailureQuery,
+  MoneyQuery,
   StatementPage,
   TurnSummary,
   UsageChart,
   UsageQuery,
 } from '../../domain/turn-history/turn-history.ts'
+import type { ReportSlot } from '../../domain/billing/report.ts'
 import type { UsageSteps } from '../../domain/turn-history/turn-history-store.ts'
 import type { Database } from '../database.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -17,6 +19,7 @@ import { hasHistoryAccounts } from './count-accounts.ts'
 import { listHistoryFailures } from './list-failures.ts'
 import type { ListQuery } from './list-turns.ts'
 import { listHistoryTurns } from './list-turns.ts'
+import { readMoneySums } from './money-sums.ts'
 import type { StatementQuery } from './read-statement.ts'
 import { readHistoryStatement } from './read-statement.ts'
 import { readHistoryUsage } from './read-usage.ts'
@@ -26,6 +29,7 @@ export interface HistoryQueries {
   readonly failures: { readonly query: FailureQuery & { readonly limit: number }; readonly answer: readonly FailureGroup[] }
   readonly accounts: { readonly query: AccountCountQuery; readonly answer: boolean }
   readonly usage: { readonly query: { readonly usage: UsageQuery; readonly steps: UsageSteps }; readonly answer: UsageChart }
+  readonly money: { readonly query: MoneyQuery; readonly answer: readonly ReportSlot[] }
   /** Null: the account changed meanwhile. */
   readonly statement: { readonly query: StatementQuery; readonly answer: StatementPage | null }
 }
@@ -47,6 +51,8 @@ export async function runHistoryQuery({ kind, read, readAccountBalance }: Source
       return hasHistoryAccounts(read, request.query)
     case 'usage':
       return readHistoryUsage(read, request.query.usage, request.query.steps)
+    case 'money':
+      return readMoneySums(read, request.query)
     case 'statement':
       return readHistoryStatement(read, kind, await readAccountBalance(request.query.account), request.query)
   }

@@ -1,4 +1,5 @@
 /** The port of what operators see of turns, on both databases. */
+import { sql } from 'kysely'
 import type { TurnHistoryStore } from '../../domain/turn-history/turn-history-store.ts'
 import type { TurnPart } from '../../domain/turn-history/turn-history.ts'
 import type { Database } from '../database.ts'
@@ -11,6 +12,8 @@ import { isShortList } from './list-turns.ts'
 
 /** A read of an account that changed meanwhile is repeated. */
 const maxStatementReads = 5
+/** Sums of money of two days are few rows, which are read on the event loop. */
+const shortSpanMs = 2 * 86_400_000
 
 /** `runLong`: runs a query outside of the event loop; left out where the database is another program. */
 export function createTurnHistoryStore(
@@ -35,8 +38,16 @@ export function createTurnHistoryStore(
       const row = await db.read.selectFrom('turn').selectAll().where('id', '=', id).executeTakeFirst()
       return row && { turn: toTurn(row), held: toParts(row.reserved, row.reserved_packs), settled: toSettledParts(row) }
     },
+    async findOldestHold() {
+      // Written out, because a parameter does not match the condition of the index.
+      const { rows } = await sql<{ readonly id: number; readonly started_at: number }>`
+        select id, started_at from turn where state = 'held' order by started_at, id limit 1`.execute(db.read)
+      const [row] = rows
+      return row && { id: row.id, startedAt: row.started_at }
+    },
     listFailures: (query, limit) => run('failures', { ...query, limit }),
     hasAccounts: (query) => run('accounts', query),
+    readMoney: (query) => run('money', query, query.to - query.from <= shortSpanMs),
     readUsage: (usage, steps) => run('usage', { usage, steps }),
     async readStatement(account, page) {
       for (let tries = 1; ; tries += 1) {

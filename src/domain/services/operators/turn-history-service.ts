@@ -1,5 +1,7 @@
 /** What operators see of turns, and the job that keeps the data for it. */
 import { invalidRequest, GatewayError } from '../../../errors.ts'
+import { mergeDays } from '../../billing/report.ts'
+import type { ReportRow } from '../../billing/report.ts'
 import type { Calendar } from '../../billing/period.ts'
 import type { Store } from '../../store.ts'
 import type { Clock } from '../../../system/clock.ts'
@@ -10,6 +12,8 @@ import type {
   FailureGroup,
   FailureQuery,
   HistoryProgress,
+  MoneyQuery,
+  OldestHold,
   StatementPage,
   TurnFilter,
   TurnHistory,
@@ -104,6 +108,10 @@ export class TurnHistoryService implements TurnHistory {
     }
   }
 
+  findOldestHold(): Promise<OldestHold | undefined> {
+    return this.#deps.store.turnHistory.findOldestHold()
+  }
+
   async listFailures(query: FailureQuery): Promise<readonly FailureGroup[]> {
     assertSpan(query, maxFailureSpanMs)
     return this.#deps.store.turnHistory.listFailures(query, maxFailureGroups)
@@ -118,6 +126,14 @@ export class TurnHistoryService implements TurnHistory {
     const resolved = await this.#withAccount(query)
     if (query.by === 'credential' && resolved.account === undefined) throw createMissingAccountError()
     return this.#deps.store.turnHistory.readUsage(resolved, { bounds: this.#listBounds(query) })
+  }
+
+  async readMoney(query: MoneyQuery): Promise<readonly ReportRow[]> {
+    const { store, historyCalendar } = this.#deps
+    assertSpan(query, maxUsageSteps * dayMs)
+    const rows: ReportRow[] = []
+    for await (const row of mergeDays(await store.turnHistory.readMoney(query), historyCalendar)) rows.push(row)
+    return query.by.includes('day') ? rows : rows.toSorted((one, other) => Number(other.sums.credits - one.sums.credits))
   }
 
   async readStatement(account: string, page: { readonly before?: number; readonly limit: number }): Promise<StatementPage> {

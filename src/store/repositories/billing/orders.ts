@@ -18,6 +18,7 @@ import type { Schema } from '../../schema/schema.ts'
 import { toBoostClaimRow } from './boosts.ts'
 import { toPlanTerms } from './plan-terms.ts'
 import { insertNotices } from './purchase-notices.ts'
+import { isReturned } from './sale-lists.ts'
 import { lockEntitlement, writeChange } from './subscriptions.ts'
 import { verifyOrders } from './verify-orders.ts'
 
@@ -220,12 +221,31 @@ async function insertSteps(transaction: Kysely<Schema>, order: string, steps: re
     .execute()
 }
 
-function selectFiltered(db: Kysely<Schema>, { account, states, provider, before, limit }: OrderFilter) {
-  let query = selectOrders(db).orderBy('sale_order.id', 'desc').limit(limit)
+function selectFiltered(db: Kysely<Schema>, { account, states, provider, paid, returned, plan, before, limit }: OrderFilter) {
+  // By the index of what was paid then.
+  const sorted = paid === undefined ? selectOrders(db) : selectOrders(db).orderBy('paid_at', 'desc')
+  let query = sorted.orderBy('sale_order.id', 'desc').limit(limit)
   if (account !== undefined) query = query.where('account', '=', account)
   if (states !== undefined) query = query.where('state', 'in', states)
   if (provider !== undefined) query = query.where('provider', '=', provider)
-  if (before !== undefined) query = query.where('sale_order.id', '<', before)
+  if (paid !== undefined) query = query.where('paid_at', '>=', paid.from).where('paid_at', '<', paid.to)
+  if (returned !== undefined)
+    query = query.where('sale_order.id', 'in', (from) =>
+      from
+        .selectFrom('order_step')
+        .select('order_step.sale_order')
+        .where(isReturned)
+        .where('order_step.at', '>=', returned.from)
+        .where('order_step.at', '<', returned.to),
+    )
+  if (plan !== undefined) query = plan === null ? query.where('sale_order.terms', 'is', null) : query.where('plan', '=', plan)
+  if (before !== undefined)
+    query =
+      paid === undefined
+        ? query.where('sale_order.id', '<', before)
+        : query.where(
+            sql<boolean>`(sale_order.paid_at, sale_order.id) < (select paid_at, id from sale_order where id = ${before})`,
+          )
   return query
 }
 

@@ -112,7 +112,7 @@ async function isRedeemed(db: Kysely<Schema>, code: string, account: string): Pr
   return row !== undefined
 }
 
-function selectCodes(db: Kysely<Schema>) {
+export function selectCodes(db: Kysely<Schema>) {
   return db
     .selectFrom('redeem_code')
     .leftJoin('plan_terms', 'plan_terms.id', 'redeem_code.terms')
@@ -120,7 +120,7 @@ function selectCodes(db: Kysely<Schema>) {
     .select(['plan_terms.plan', 'plan_terms.content'])
 }
 
-function toCode(
+export function toCode(
   row: Selectable<RedeemCodeTable> & { readonly plan: string | null; readonly content: string | null },
 ): RedeemCode {
   return {

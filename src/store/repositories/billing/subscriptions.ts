@@ -1,4 +1,5 @@
 /** Terms of plans, and subscriptions. */
+import { sql } from 'kysely'
 import type { Kysely, Selectable } from 'kysely'
 import type { Entitlement, EntitlementChange, Subscription, Subscriptions } from '../../../domain/billing/subscription.ts'
 import { renewalGraceMs } from '../../../domain/billing/subscription-queue.ts'
@@ -45,7 +46,8 @@ export function createSubscriptionRepository({ read, write, transact }: Database
       const counts = await read
         .selectFrom('subscription')
         .select((select) => ['terms', 'state', select.fn.countAll<number>().as('count')])
-        .where('state', '!=', 'ended')
+        // Written out, because a parameter does not match the condition of the index.
+        .where(sql<boolean>`state <> 'ended'`)
         .groupBy(['terms', 'state'])
         .execute()
       return rows.map((row) => {
@@ -201,7 +203,7 @@ async function listOfAccount(db: Kysely<Schema>, account: string, includeEnded: 
   return rows.map(toSubscription)
 }
 
-function selectSubscriptions(db: Kysely<Schema>) {
+export function selectSubscriptions(db: Kysely<Schema>) {
   return db
     .selectFrom('subscription')
     .innerJoin('plan_terms', 'plan_terms.id', 'subscription.terms')
@@ -209,7 +211,9 @@ function selectSubscriptions(db: Kysely<Schema>) {
     .select(['plan_terms.plan', 'plan_terms.content'])
 }
 
-function toSubscription(row: Selectable<SubscriptionTable> & { readonly plan: string; readonly content: string }): Subscription {
+export function toSubscription(
+  row: Selectable<SubscriptionTable> & { readonly plan: string; readonly content: string },
+): Subscription {
   return {
     id: row.id,
     account: row.account,

@@ -1,6 +1,8 @@
 /** The contract of every store's lists and sums of turns: each ended turn once, whatever interrupts their collector. */
 import type { Test } from 'tap'
 import { createCalendar } from '../../../../src/domain/billing/period.ts'
+import { mergeDays } from '../../../../src/domain/billing/report.ts'
+import type { ReportSlot } from '../../../../src/domain/billing/report.ts'
 import type { Turn } from '../../../../src/domain/billing/ledger.ts'
 import type { Store } from '../../../../src/domain/store.ts'
 import { createHistorySlots } from '../../../../src/domain/turn-history/history-slots.ts'
@@ -331,7 +333,15 @@ async function readPages(history: TurnHistoryStore, filter: TurnFilter, limit: n
   }
 }
 
-/** Lists and every sum are those of these turns, to the credit. */
+/** In any order. */
+async function readRows(slots: AsyncIterable<ReportSlot> | Iterable<ReportSlot>): Promise<readonly string[]> {
+  const rows: string[] = []
+  for await (const { group, day, sums } of mergeDays(slots, calendar))
+    rows.push(JSON.stringify([group, day?.start, Object.entries(sums).map(([name, value]) => `${name} ${value}`)]))
+  return rows.toSorted()
+}
+
+/** Lists and every sum are those of these turns, to the credit, of which the ledger may have older ones. */
 async function assertSame(t: Test, store: StoreWithDatabase, turns: readonly Turn[]): Promise<void> {
   // Without a thread for each of its many reads.
   const history = createTurnHistoryStore(store.database)
@@ -360,6 +370,13 @@ async function assertSame(t: Test, store: StoreWithDatabase, turns: readonly Tur
             `${account}, ${by} ${key} by ${step}`,
           )
       }
+  const kept = { ...everything, from: Math.min(everything.to, ...turns.map(({ startedAt }) => startedAt)) }
+  for (const by of [['day', 'plan', 'product'], ['day'], ['plan'], ['product'], []] as const)
+    t.same(
+      await readRows(await history.readMoney({ ...everything, by })),
+      await readRows(store.ledger.report({ ...kept, by })),
+      `sums by ${by.join(', ')} are those of the report`,
+    )
   const failures = await history.listFailures(everything, 100)
   const failed = Map.groupBy(
     turns.filter(({ state }) => state !== 'settled'),

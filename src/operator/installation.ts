@@ -13,6 +13,7 @@ import type { Account } from '../domain/identity/account.ts'
 import { createAuditWriter } from '../domain/identity/audit.ts'
 import type { AuditEvent, AuditRecord, AuditWriter } from '../domain/identity/audit.ts'
 import type { ApiKeyRules } from '../domain/services/api-key-service.ts'
+import { CodeAdminService } from '../domain/services/operators/code-admin-service.ts'
 import { MemberAdminService } from '../domain/services/operators/member-admin-service.ts'
 import { toAuditAuthor } from '../domain/services/operators/operator-author.ts'
 import type { OperatorAuthor } from '../domain/services/operators/operator-author.ts'
@@ -38,6 +39,7 @@ export interface Installation {
   readonly writeAudit: AuditWriter
   readonly subscriptions: SubscriptionService
   readonly memberAdmin: MemberAdminService
+  readonly codeAdmin: CodeAdminService
   readonly operatorRoles: OperatorRoleService
   readonly notices: NoticeService
   /** Who runs the command; a reason that was given is kept. */
@@ -89,7 +91,8 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
   const notices = new NoticeService({ ...parts, writeAudit })
   const actor = { kind: 'command', systemUser: getSystemUser() } as const
   const createAuthor = (reason?: string): OperatorAuthor => ({ actor, client: null, reason: reason ?? null })
-  const services = { subscriptions, memberAdmin, operatorRoles, notices }
+  const codeAdmin = new CodeAdminService({ ...parts, writeAudit })
+  const services = { subscriptions, memberAdmin, codeAdmin, operatorRoles, notices }
   const note: Installation['note'] = (event, account, detail = null) =>
     writeAudit(event, account, null, { by: 'operator', ...detail }, toAuditAuthor(createAuthor()))
   return { ...parts, keys, note, writeAudit, ...services, createAuthor, close: () => store.close() }

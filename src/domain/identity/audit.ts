@@ -23,6 +23,7 @@ export const auditEvents = [
   'app_denied',
   'plan_changed',
   'code_redeemed',
+  'codes_made',
   'codes_revoked',
   'credits_adjusted',
   'order_created',

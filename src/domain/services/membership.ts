@@ -35,6 +35,7 @@ import { SubscriptionService } from './subscription-service.ts'
 import { UsageAlertService } from './usage-alert-service.ts'
 import type { OneTimePasswords } from '../identity/operators/one-time-passwords.ts'
 import type { PasskeyProtocol } from '../identity/operators/passkeys.ts'
+import { CodeAdminService } from './operators/code-admin-service.ts'
 import { ConsoleSessionService } from './operators/console-session-service.ts'
 import { MemberAdminService } from './operators/member-admin-service.ts'
 import { NoticeService } from './operators/notice-service.ts'
@@ -99,6 +100,7 @@ export interface Membership {
   readonly usageAlerts: UsageAlertService
   readonly purchaseMail: PurchaseMailService
   readonly memberAdmin: MemberAdminService
+  readonly codeAdmin: CodeAdminService
   readonly operatorRoles: OperatorRoleService
   readonly operatorKeys: OperatorKeyService
   readonly secondFactors: SecondFactorService
@@ -181,6 +183,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     usageAlerts: new UsageAlertService({ ...deps, ledger: store.ledger, boosts, plans: deps }),
     purchaseMail,
     memberAdmin: new MemberAdminService({ ...sharedDeps, subscriptions }),
+    codeAdmin: new CodeAdminService(sharedDeps),
     operatorRoles,
     operatorKeys: new OperatorKeyService(sharedDeps),
     secondFactors: new SecondFactorService({ ...sharedDeps, passkeys }),

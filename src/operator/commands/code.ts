@@ -4,7 +4,8 @@ import { getPlan } from '../../domain/billing/plan.ts'
 import { codePrefixLength, hashCode, parseCode } from '../../domain/billing/redeem-code.ts'
 import type { CodeGift, RedeemCode } from '../../domain/billing/redeem-code.ts'
 import { formatSpan, parseSpan } from '../../domain/billing/span.ts'
-import { createCodes } from '../../domain/services/redeem-code-service.ts'
+import { findCodeState } from '../../domain/billing/sale-lists.ts'
+import { describeGift } from '../../domain/services/operators/code-admin-service.ts'
 import { CommandError, requirePlan, withInstallation } from '../installation.ts'
 import type { Installation } from '../installation.ts'
 import { formatCellTime, formatMoment, formatTable, pluralize, renderResult } from '../output.ts'
@@ -32,7 +33,7 @@ const maxRedemptionsShown = 100
 
 export function createRedeemCodes(options: CreateCodeOptions): Promise<CommandResult> {
   return withInstallation(async (installation) => {
-    const { store, ids, clock, calendar, config } = installation
+    const { codeAdmin, createAuthor, clock, calendar, config } = installation
     const now = clock.now()
     const count = parseWholeNumber('--count', options.count)
     if (count > maxCount) throw new CommandError(`--count must be at most ${maxCount}; create further codes with another call.`)
@@ -40,7 +41,7 @@ export function createRedeemCodes(options: CreateCodeOptions): Promise<CommandRe
     const maxUses = parseWholeNumber('--uses', options.uses)
     const expiresAt = options.expires === undefined ? null : parseFutureInstant('--expires', options.expires, now, calendar)
     const gift = await parseGift(options, installation)
-    const codes = await createCodes(store, ids, { gift, count, maxUses, expiresAt, batch }, now)
+    const codes = await codeAdmin.create({ gift, count, maxUses, expiresAt, batch }, createAuthor())
     const { siteUrl } = config.listen
     const toLink = (code: string) => (siteUrl === null ? null : `${siteUrl}/redeem?code=${code}`)
     const record = { gift: toGiftRecord(gift), uses: maxUses, expires_at: formatInstant(expiresAt), batch }
@@ -189,15 +190,13 @@ export function revokeRedeemCodes(
   if ([name, batch, prefix].filter((each) => each !== undefined).length !== 1)
     throw new CommandError('Name one code, or --batch, or --prefix.')
   return withInstallation(async (installation) => {
-    const { store, clock } = installation
     const filter =
       name !== undefined
         ? { id: (await requireCode(installation, name)).id }
         : batch !== undefined
           ? { batch }
           : { prefix: parsePrefix(prefix ?? '') }
-    const revoked = await store.redeemCodes.revoke(filter, clock.now())
-    await installation.writeAudit('codes_revoked', null, null, { by: 'operator', revoked, ...filter })
+    const revoked = await installation.codeAdmin.revoke(filter, installation.createAuthor())
     return renderResult(
       options,
       { ok: true, revoked },
@@ -214,14 +213,8 @@ function parsePrefix(text: string): string {
   return prefix
 }
 
-function findState({ revokedAt, expiresAt, uses, maxUses }: RedeemCode, now: number): string {
-  if (uses >= maxUses) return 'used up'
-  if (revokedAt !== null) return 'revoked'
-  return expiresAt !== null && expiresAt <= now ? 'expired' : 'open'
-}
-
-function describeGift(gift: CodeGift): string {
-  return gift.kind === 'plan' ? `${gift.terms.id} for ${gift.span}` : `${gift.credits} credits (${gift.pool}) for ${gift.days}d`
+function findState(code: RedeemCode, now: number): string {
+  return findCodeState(code, now).replace('_', ' ')
 }
 
 function toGiftRecord(gift: CodeGift): Record<string, unknown> {

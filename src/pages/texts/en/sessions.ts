@@ -38,6 +38,7 @@ export const sessions = {
     app_denied: 'Program denied',
     plan_changed: 'Plan changed',
     code_redeemed: 'Code redeemed',
+    codes_made: 'Codes made',
     codes_revoked: 'Codes revoked',
     credits_adjusted: 'Credits corrected',
     order_created: 'Order created',

@@ -40,6 +40,7 @@ export const sessions: typeof english = {
     app_denied: '拒绝程序',
     plan_changed: '变更套餐',
     code_redeemed: '兑换码已兑换',
+    codes_made: '兑换码已生成',
     codes_revoked: '兑换码已作废',
     credits_adjusted: '点数已更正',
     order_created: '订单已创建',

@@ -1,6 +1,7 @@
 /** Full lists for each page of the console, with the longest names that it may show. */
 import { unknownReader } from '../../../src/domain/identity/reader.ts'
 import { DemoProvider } from '../../../src/payments/demo/demo-provider.ts'
+import { createCodes } from '../../../src/domain/services/redeem-code-service.ts'
 import type { TestOperator } from '../gateway/operators.ts'
 import type { TestGateway } from '../gateway/test-gateway.ts'
 import { WebsiteClient } from '../gateway/website-client.ts'
@@ -54,7 +55,8 @@ export async function fillConsole(gateway: TestGateway, owner: TestOperator): Pr
     '/operator/turns/:id': turn,
     '/operator/routing/products/:id': 'svc-2.1',
     '/operator/routing/upstreams/:id': 'main',
-    '/operator/orders/:id': await createSentOrder(gateway, member.id),
+    '/operator/money/codes/:id': await createCode(gateway),
+    '/operator/orders/:id': (await createPaidOrder(gateway, member.id)).order.id,
   }
 }
 
@@ -75,6 +77,15 @@ async function fillLists(gateway: TestGateway, account: string): Promise<void> {
     const target = `an-upstream-with-a-long-name/${model}`
     await store.ledger.refund({ hold: hold.id, at, code: 'upstream_unavailable', target, upstreamStatus: 503 })
   }
+}
+
+/** Returns the id of a code for credits. */
+export async function createCode({ services }: TestGateway): Promise<string> {
+  const { store, ids, clock } = services
+  const order = { count: 1, maxUses: 3, expiresAt: null, batch: `spring.${'long-'.repeat(11)}` } as const
+  const gift = { kind: 'credits', pool: 'premium', credits: 1_234_567, days: 30 } as const
+  const [code] = await createCodes(store, ids, { ...order, gift }, clock.now())
+  return code?.id ?? ''
 }
 
 /** Returns the id of a turn of this key that has ended. */

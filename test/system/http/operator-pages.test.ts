@@ -8,7 +8,7 @@ import { createClock } from '../../../src/system/clock.ts'
 import { createOperator, openConsole } from '../../support/gateway/operators.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
-import { createSentOrder, createTurn } from '../../support/website/console-data.ts'
+import { createCode, createSentOrder, createTurn } from '../../support/website/console-data.ts'
 import { sendForm } from '../../support/website/page-form.ts'
 
 /** Written here a second time, so that a change of a section's scope shows. */
@@ -21,6 +21,11 @@ const scopeOfPage: Readonly<Record<string, string | null>> = {
   '/operator/routing': 'routing:read',
   '/operator/routing/products/:id': 'routing:read',
   '/operator/routing/upstreams/:id': 'routing:read',
+  '/operator/money': 'money:read',
+  '/operator/money/codes': 'money:read',
+  '/operator/money/codes/:id': 'money:read',
+  '/operator/money/packs': 'money:read',
+  '/operator/money/subscribers': 'money:read',
   '/operator/orders': 'money:read',
   '/operator/orders/:id': 'money:read',
   '/operator/notices': null,
@@ -46,6 +51,11 @@ const scopeOfAction: Readonly<Record<string, string>> = {
   '/operator/notices add': 'notices:write',
   '/operator/notices change': 'notices:write',
   '/operator/notices end': 'notices:write',
+  '/operator/money/codes make_plan_codes': 'money:write!',
+  '/operator/money/codes make_credit_codes': 'money:write!',
+  '/operator/money/codes/:id revoke': 'money:write!',
+  '/operator/money/codes/:id revoke_batch': 'money:write!',
+  '/operator/orders/:id refund': 'money:write!',
   '/operator/system run_doctor': 'routing:write',
   '/operator/session step_up': '',
   '/operator/session renew_codes': '!',
@@ -81,12 +91,14 @@ t.test('each page answers exactly the operators that may see it, and runs exactl
   const { formIds } = gateway.services.membership
   const member = await createOperator(gateway, 'member@example.com', null)
   const order = await createSentOrder(gateway, member.account)
+  const code = await createCode(gateway)
   const turn = await createTurn(gateway, await gateway.createKey(member.account))
   const subjects = [
     ['/orders/', order],
     ['/turns/', turn],
     ['/products/', 'svc'],
     ['/upstreams/', 'main'],
+    ['/codes/', code],
   ] as const
   const toAddress = ({ path }: OperatorPage): string =>
     gateway.url + path.replace(':id', subjects.find(([part]) => path.includes(part))?.[1] ?? member.account)
@@ -111,7 +123,8 @@ t.test('each page answers exactly the operators that may see it, and runs exactl
         expect(cell, shown.status, maySee ? 200 : 403)
         if (maySee) {
           const links = [...(shown.body as string).matchAll(/<nav class="rail"[^]*?<\/nav>/g)].join('')
-          for (const { path, access } of operatorPages.filter(({ path }) => !path.includes(':')))
+          // A section is one level deep; pages below it are reached from it.
+          for (const { path, access } of operatorPages.filter(({ path }) => /^\/operator\/\w+$/.test(path)))
             expect(
               `${cell} links ${path}`,
               links.includes(`href="${path}"`),

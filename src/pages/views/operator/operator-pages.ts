@@ -4,6 +4,11 @@ import { createAuditView } from './audit.ts'
 import { memberActions } from './member/member-actions.ts'
 import { createMemberView } from './member/member.ts'
 import { createMembersView } from './members.ts'
+import { codeActions, codeListActions } from './money/code-actions.ts'
+import { createCodeView } from './money/code.ts'
+import { createCodesView } from './money/codes.ts'
+import { moneyPages } from './money/money-tabs.ts'
+import { createMoneyView } from './money/money.ts'
 import { orderActions } from './money/order-refund.ts'
 import { createOperatorOrderView } from './money/order.ts'
 import { createOperatorOrdersView } from './money/orders.ts'
@@ -11,6 +16,8 @@ import { createProductView, productActions, productPath } from './routing/produc
 import { createRoutingView } from './routing/routing.ts'
 import { createUpstreamView, upstreamActions, upstreamPath } from './routing/upstream.ts'
 import { createNoticesView, noticeActions } from './notices.ts'
+import { createPacksView } from './money/packs.ts'
+import { createSubscribersView } from './money/subscribers.ts'
 import { consoleSections } from './sections.ts'
 import { createSystemView, systemActions } from './system.ts'
 import { createFailuresView } from './turns/failures.ts'
@@ -52,6 +59,24 @@ export const operatorPages: readonly Page[] = [
     actions: upstreamActions,
     notices: (t) => t.console.routing.notices,
   },
+  { ...moneyPages.figures, audience: 'operators', view: createMoneyView },
+  {
+    ...moneyPages.codes,
+    audience: 'operators',
+    view: createCodesView,
+    actions: codeListActions,
+    notices: (t) => t.console.codes.notices,
+  },
+  {
+    path: `${moneyPages.codes.path}/:id`,
+    access: moneyPages.codes.access,
+    audience: 'operators',
+    view: createCodeView,
+    actions: codeActions,
+    notices: (t) => t.console.codes.notices,
+  },
+  { ...moneyPages.packs, audience: 'operators', view: createPacksView },
+  { ...moneyPages.subscribers, audience: 'operators', view: createSubscribersView },
   { ...consoleSections.orders, audience: 'operators', view: createOperatorOrdersView },
   {
     path: `${consoleSections.orders.path}/:id`,

@@ -13,6 +13,7 @@ export const consoleSections = {
   turns: { path: `${consolePath}/turns`, access: { scope: 'turns:read' } },
   failures: { path: `${consolePath}/failures`, access: { scope: 'turns:read' } },
   routing: { path: `${consolePath}/routing`, access: { scope: 'routing:read' } },
+  money: { path: `${consolePath}/money`, access: { scope: 'money:read' } },
   orders: { path: `${consolePath}/orders`, access: { scope: 'money:read' } },
   notices: { path: `${consolePath}/notices`, access: { scope: null } },
   audit: { path: `${consolePath}/audit`, access: { scope: 'audit:read' } },

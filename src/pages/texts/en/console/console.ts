@@ -1,11 +1,12 @@
 /** The pages of the operator's console. */
+import { codes, money, packs, subscribers } from './money.ts'
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { notices } from './notices.ts'
 import { now } from './now.ts'
 import { routing } from './routing.ts'
 import { failures, turn, turns } from './turns.ts'
-import { actors, member, members, statuses } from './member.ts'
+import { actors, member, members, statement, statuses } from './member.ts'
 
 export const console = {
   sectionsTitle: 'Sections of the console',
@@ -15,6 +16,7 @@ export const console = {
     turns: 'Turns',
     failures: 'Failures',
     routing: 'Routing',
+    money: 'Money',
     orders: 'Orders',
     notices: 'Notices',
     audit: 'Audit',
@@ -34,12 +36,17 @@ export const console = {
   turn,
   failures,
   routing,
+  money,
+  codes,
+  packs,
+  subscribers,
   orders,
   notices,
   audit,
   system,
   members,
   member,
+  statement,
   statuses,
   actors,
 }

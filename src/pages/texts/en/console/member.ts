@@ -2,6 +2,7 @@
 import type { AuditActor } from '../../../../domain/identity/operators/operator-actor.ts'
 import type { AccountStatus } from '../../../../domain/identity/account.ts'
 import type { TurnState } from '../../../../domain/billing/ledger.ts'
+import type { StatementLineKind } from '../../../../domain/turn-history/turn-history.ts'
 import type { SubscriptionSource, SubscriptionState } from '../../../../domain/billing/subscription.ts'
 
 export const members = {
@@ -111,4 +112,21 @@ export const member = {
     key_revoked: 'The key is revoked.',
     unlinked: 'The provider is unlinked.',
   },
+}
+
+export const statement = {
+  title: 'Statement',
+  beingMade: 'Older turns are still being added to the lists; the statement is there after that.',
+  when: 'When',
+  what: 'What',
+  change: 'Change',
+  planLeft: 'Plan after it',
+  packsLeft: 'Packs after it',
+  turn: 'Turn of {product}',
+  added: 'Credits added',
+  taken: 'Credits taken',
+  kinds: { turn: 'Turn', grant: 'Pack', adjust: 'Correction', open: 'A period began', limit: 'The limit changed' } as Record<
+    StatementLineKind,
+    string
+  >,
 }

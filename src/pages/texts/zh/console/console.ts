@@ -1,12 +1,13 @@
 /** 控制台各页面的文字。 */
 import type { console as english } from '../../en/console/console.ts'
+import { codes, money, packs, subscribers } from './money.ts'
 import { orders } from './orders.ts'
 import { audit, system } from './system.ts'
 import { notices } from './notices.ts'
 import { now } from './now.ts'
 import { routing } from './routing.ts'
 import { failures, turn, turns } from './turns.ts'
-import { actors, member, members, statuses } from './member.ts'
+import { actors, member, members, statement, statuses } from './member.ts'
 
 export const console: typeof english = {
   sectionsTitle: '控制台栏目',
@@ -16,6 +17,7 @@ export const console: typeof english = {
     turns: '请求',
     failures: '失败',
     routing: '模型与上游',
+    money: '资金',
     orders: '订单',
     notices: '公告',
     audit: '审计',
@@ -35,12 +37,17 @@ export const console: typeof english = {
   turn,
   failures,
   routing,
+  money,
+  codes,
+  packs,
+  subscribers,
   orders,
   notices,
   audit,
   system,
   members,
   member,
+  statement,
   statuses,
   actors,
 }

@@ -3,6 +3,7 @@ import type {
   actors as englishActors,
   member as englishMember,
   members as englishMembers,
+  statement as englishStatement,
   statuses as englishStatuses,
 } from '../../en/console/member.ts'
 
@@ -103,4 +104,18 @@ export const member: typeof englishMember = {
     key_revoked: '密钥已吊销。',
     unlinked: '已解除绑定。',
   },
+}
+
+export const statement: typeof englishStatement = {
+  title: '账单',
+  beingMade: '较早的请求仍在整理中，完成后即可查看账单。',
+  when: '时间',
+  what: '内容',
+  change: '变动',
+  planLeft: '变动后套餐剩余',
+  packsLeft: '变动后点数包剩余',
+  turn: '请求（{product}）',
+  added: '增加点数',
+  taken: '扣除点数',
+  kinds: { turn: '请求', grant: '点数包', adjust: '更正', open: '新周期开始', limit: '额度变更' },
 }

@@ -1,7 +1,7 @@
-/** `/operator/orders`: all orders, by state, newest first. */
+/** `/operator/orders`: all orders, by state, or those that were paid or refunded in a span of days; newest first. */
 import { formatPrice } from '../../../../domain/billing/money.ts'
 import { orderStates } from '../../../../domain/billing/order.ts'
-import type { Order, OrderState } from '../../../../domain/billing/order.ts'
+import type { Order, OrderFilter, OrderState } from '../../../../domain/billing/order.ts'
 import { formatOrderTitle } from '../../../../domain/billing/order-title.ts'
 import { renderDataTable } from '../../../components/data-table.ts'
 import { renderEmptyState } from '../../../components/list.ts'
@@ -14,6 +14,7 @@ import type { OperatorContext, PageContext, View } from '../../../page.ts'
 import { renderCursorPager } from '../cursor-pager.ts'
 import { createOperatorView } from '../operator-frame.ts'
 import { consoleSections } from '../sections.ts'
+import { packsName } from './money-query.ts'
 
 const { path } = consoleSections.orders
 const pageSize = 50
@@ -22,12 +23,12 @@ export async function createOperatorOrdersView(page: PageContext): Promise<View>
   const context = requireOperatorContext(page)
   const { t, query, services } = context
   const { orders: texts } = t.console
-  const state = orderStates.find((each) => each === query.get('state'))
+  const search = readSearch(context)
   const cursor = query.get('before') ?? ''
   const isFirst = !/^ord_\w{1,40}$/.test(cursor)
   const filter = {
     limit: pageSize + 1,
-    ...(state === undefined ? {} : { states: [state] }),
+    ...toFilter(context, search),
     ...(isFirst ? {} : { before: cursor }),
   }
   // What was sold before is there, also where nothing is sold now.
@@ -37,26 +38,73 @@ export async function createOperatorOrdersView(page: PageContext): Promise<View>
   return createOperatorView(context, {
     title: t.console.sections.orders,
     lead: texts.lead,
-    content: html`${renderFilter(context, state)}
+    content: html`${renderFilter(context, search)}
       <section class="card">
         ${shown.length === 0 ? renderEmptyState('list', texts.none) : renderTable(context, shown)}
         ${renderCursorPager(context, {
           label: t.console.sections.orders,
-          first: toAddress(state),
+          first: toAddress(search),
           isFirst,
-          next: next === undefined ? null : toAddress(state, next),
+          next: next === undefined ? null : toAddress(search, next),
         })}
       </section>`,
   })
 }
 
-function toAddress(state: OrderState | undefined, before?: string): string {
-  const values = { state: state ?? '', before: before ?? '' }
+interface OrderSearch {
+  readonly state: OrderState | undefined
+  readonly when: 'paid' | 'returned' | undefined
+  /** Days of the service's time zone, both in the span; empty: no bound. */
+  readonly from: string
+  readonly to: string
+  readonly plan: string
+}
+
+const spanNames = ['paid', 'returned'] as const
+
+/** A day that does not exist is no bound. */
+function readSearch({ query, services }: OperatorContext): OrderSearch {
+  const readDay = (name: string): string => {
+    const text = query.get(name) ?? ''
+    return /^\d{4}-\d\d-\d\d$/.test(text) && services.calendar.getDayStart(text) !== undefined ? text : ''
+  }
+  const from = readDay('from')
+  const to = readDay('to')
+  const when = spanNames.find((each) => each === query.get('when'))
+  return {
+    state: orderStates.find((each) => each === query.get('state')),
+    when: when ?? (from === '' && to === '' ? undefined : 'paid'),
+    from,
+    to,
+    plan: (query.get('plan') ?? '').slice(0, 128),
+  }
+}
+
+function toFilter({ services }: OperatorContext, { state, when, from, to, plan }: OrderSearch): Omit<OrderFilter, 'limit'> {
+  const { calendar } = services
+  const start = from === '' ? 0 : (calendar.getDayStart(from) ?? 0)
+  const last = to === '' ? undefined : calendar.getDayStart(to)
+  const end = last === undefined ? Number.MAX_SAFE_INTEGER : calendar.getPeriods(last).day.end
+  return {
+    ...(state === undefined ? {} : { states: [state] }),
+    ...(when === undefined ? {} : { [when]: { from: start, to: end } }),
+    ...(plan === '' ? {} : { plan: plan === packsName ? null : plan }),
+  }
+}
+
+function toAddress(search: OrderSearch, before?: string): string {
+  const values = { ...search, state: search.state ?? '', when: search.when ?? '', before: before ?? '' }
   const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ''))
   return query.size === 0 ? path : `${path}?${query}`
 }
 
-function renderFilter({ t }: OperatorContext, state: OrderState | undefined): Html {
+function renderFilter({ t }: OperatorContext, { state, when, from, to, plan }: OrderSearch): Html {
+  const { orders: texts } = t.console
+  const renderDay = (name: 'from' | 'to', label: string, value: string): Html =>
+    html`<div class="field">
+      <label for="${name}">${label}</label>
+      <input id="${name}" name="${name}" type="date" value="${value}" />
+    </div>`
   return html`<form class="card pad filter-row" method="get" action="${path}">
     <div class="field">
       <label for="state">${t.orders.state}</label>
@@ -67,7 +115,23 @@ function renderFilter({ t }: OperatorContext, state: OrderState | undefined): Ht
         )}
       </select>
     </div>
+    <div class="field">
+      <label for="when">${texts.when}</label>
+      <select id="when" name="when">
+        <option value="">${t.console.audit.anyEvent}</option>
+        ${spanNames.map((each) => html`<option value="${each}" ${each === when && html`selected`}>${texts.whens[each]}</option>`)}
+      </select>
+    </div>
+    ${renderDay('from', t.console.money.first, from)} ${renderDay('to', t.console.money.last, to)}
+    ${plan !== '' && html`<input type="hidden" name="plan" value="${plan}" />`}
     <button class="button">${t.console.audit.show}</button>
+    ${
+      plan !== '' &&
+      html`<p class="sub breakable">
+        ${plan === packsName ? t.console.money.packs : plan} ·
+        <a href="${path}">${t.console.money.everything}</a>
+      </p>`
+    }
   </form>`
 }
 

@@ -28,8 +28,6 @@ export interface FigureSpan {
   /** Shorter than asked for where the server is younger, or longer where no console had asked before. */
   readonly spanMs: number
   readonly endings: Endings
-  /** Charged to members. */
-  readonly credits: number
 }
 
 export interface NodeFigures {
@@ -68,7 +66,6 @@ interface Sample {
 interface Snapshot {
   readonly atMs: number
   readonly endings: Endings
-  readonly credits: number
   /** By target and outcome. */
   readonly attempts: Readonly<Record<string, Readonly<Record<string, number>>>>
   /** Cumulative, by upper bound. */
@@ -88,7 +85,7 @@ export class FigureHistory {
   readonly #lastFailures = new Map<string, { readonly outcome: string; readonly at: number }>()
 
   constructor(startedMs: number) {
-    this.#snapshots = [{ atMs: startedMs, endings: {}, credits: 0, attempts: {}, firstToken: new Map(), overhead: new Map() }]
+    this.#snapshots = [{ atMs: startedMs, endings: {}, attempts: {}, firstToken: new Map(), overhead: new Map() }]
   }
 
   /** How many moments are kept. */
@@ -197,7 +194,6 @@ function takeSnapshot(metrics: readonly MetricsJson[], atMs: number): Snapshot {
   return {
     atMs,
     endings,
-    credits: sumSamples(metrics, 'svc_credits_settled_total'),
     attempts,
     firstToken: readBuckets(metrics, 'gen_ai_server_time_to_first_token_seconds'),
     overhead: readBuckets(metrics, 'svc_overhead_seconds'),
@@ -208,7 +204,6 @@ function compare(current: Snapshot, start: Snapshot): FigureSpan {
   return {
     spanMs: current.atMs - start.atMs,
     endings: subtract(current.endings, start.endings),
-    credits: Math.max(0, current.credits - start.credits),
   }
 }
 

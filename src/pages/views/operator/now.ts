@@ -1,4 +1,5 @@
 /** `/operator`: whether anything needs the operator, in one sentence, and the figures behind it. A script keeps them live. */
+import type { OldestHold } from '../../../domain/turn-history/turn-history.ts'
 import type { NodeFigures, Percentiles, TargetFigures } from '../../../services/node-figures.ts'
 import { sumOf } from '../../../services/node-figures.ts'
 import { renderDataTable } from '../../components/data-table.ts'
@@ -9,6 +10,9 @@ import type { Html } from '../../html.ts'
 import { interpolate, requireOperatorContext } from '../../page.ts'
 import type { OperatorContext, PageContext, View } from '../../page.ts'
 import { findNeeds } from './needs.ts'
+import { listLinks } from './now/now-links.ts'
+import { describeToday, readToday } from './now/today.ts'
+import type { Today } from './now/today.ts'
 import { createOperatorView } from './operator-frame.ts'
 import { hasScope } from './sections.ts'
 
@@ -19,6 +23,14 @@ export interface LiveFigures {
   readonly shape: string
   /** By the `data-live` of an element. */
   readonly texts: Readonly<Record<string, string>>
+  /** The list behind a figure, by the `data-live-link` of its link. */
+  readonly links: Readonly<Record<string, string>>
+}
+
+/** The figures of the process, and what only the database has: each as far as the role may see it. */
+interface Figures extends NodeFigures {
+  readonly oldestHold: OldestHold | undefined
+  readonly today: Today | null
 }
 
 export async function createNowView(page: PageContext): Promise<View> {
@@ -27,7 +39,11 @@ export async function createNowView(page: PageContext): Promise<View> {
   const { now: texts } = t.console
   const [figures, needs] = await readFigures(context)
   const live = describeFigures(context, figures)
-  const value = (name: string): Html => html`<span data-live="${name}">${live[name] ?? ''}</span>`
+  const links = listLinks(context, figures)
+  const value = (name: string): Html => {
+    const text = html`<span data-live="${name}">${live[name] ?? ''}</span>`
+    return links[name] === undefined ? text : html`<a href="${links[name]}" data-live-link="${name}">${text}</a>`
+  }
   const stat = (title: string, name: string): Html =>
     html`<div class="card pad stat">
       <p class="stat-name">${title}</p>
@@ -54,8 +70,8 @@ export async function createNowView(page: PageContext): Promise<View> {
         ${
           hasScope(context, 'turns:read') &&
           html`<section class="now-stats" id="turns" aria-label="${texts.turnsTitle}">
-              ${stat(texts.perMinute, 'per-minute')} ${stat(texts.running, 'running')} ${stat(texts.firstToken, 'first-token')}
-              ${stat(texts.overhead, 'overhead')}
+              ${stat(texts.perMinute, 'per-minute')} ${stat(texts.running, 'running')} ${stat(texts.oldestHold, 'oldest-hold')}
+              ${stat(texts.firstToken, 'first-token')} ${stat(texts.overhead, 'overhead')}
             </section>
             ${renderEndings(context, figures, value)}`
         }
@@ -63,7 +79,8 @@ export async function createNowView(page: PageContext): Promise<View> {
         ${
           hasScope(context, 'money:read') &&
           html`<section class="now-stats" id="money" aria-label="${texts.moneyTitle}">
-            ${stat(texts.credits, 'credits')} ${context.services.orders !== null && stat(texts.ungranted, 'ungranted')}
+            ${stat(texts.sold, 'sold')} ${stat(texts.credits, 'credits')} ${stat(texts.cost, 'cost')}
+            ${context.services.orders !== null && stat(texts.ungranted, 'ungranted')}
           </section>`
         }
         ${
@@ -80,23 +97,34 @@ export async function createNowView(page: PageContext): Promise<View> {
 
 export async function readLiveFigures(context: OperatorContext): Promise<LiveFigures> {
   const [figures, needs] = await readFigures(context)
-  return { shape: toShape(context, figures, needs), texts: describeFigures(context, figures) }
+  return {
+    shape: toShape(context, figures, needs),
+    texts: describeFigures(context, figures),
+    links: listLinks(context, figures),
+  }
 }
 
-async function readFigures(context: OperatorContext) {
-  const figures = await context.operations.readFigures()
-  return [figures, await findNeeds(context, figures)] as const
+async function readFigures(context: OperatorContext): Promise<readonly [Figures, Awaited<ReturnType<typeof findNeeds>>]> {
+  const { operations, services } = context
+  const { turnHistory } = services.membership
+  const [figures, oldestHold, today] = await Promise.all([
+    operations.readFigures(),
+    hasScope(context, 'turns:read') ? turnHistory.findOldestHold() : undefined,
+    hasScope(context, 'money:read') ? readToday(context) : null,
+  ])
+  return [{ ...figures, oldestHold, today }, await findNeeds(context, figures)]
 }
 
 function toShape(
   context: OperatorContext,
-  { quarter, day, targets }: NodeFigures,
+  { quarter, day, targets, oldestHold }: Figures,
   needs: readonly { readonly text: string }[],
 ): string {
   return JSON.stringify([
     // A number in a sentence changes no row.
     needs.map(({ text }) => text.replaceAll(/\d+/g, '#')),
-    hasScope(context, 'turns:read') ? listEndings(day.endings, quarter.endings) : [],
+    hasScope(context, 'turns:read') ? [...listEndings(day.endings, quarter.endings), isLonger(context, { quarter, day })] : [],
+    oldestHold === undefined,
     hasScope(context, 'routing:read') ? targets.map(({ target, breaker }) => [target, breaker]) : [],
   ])
 }
@@ -115,11 +143,12 @@ function listEndings(...[day, quarter]: readonly Readonly<Record<string, number>
 }
 
 /** Every figure that the operator's role may see, in words. */
-function describeFigures(context: OperatorContext, figures: NodeFigures): Readonly<Record<string, string>> {
+function describeFigures(context: OperatorContext, figures: Figures): Readonly<Record<string, string>> {
   const { t, language } = context
   const { now: texts } = t.console
   const number = (value: number): string => formatNumber(value, language)
   const { quarter, day } = figures
+  const isLong = isLonger(context, figures)
   const may = (
     scope: Parameters<typeof hasScope>[1],
     values: Readonly<Record<string, string>>,
@@ -140,23 +169,25 @@ function describeFigures(context: OperatorContext, figures: NodeFigures): Readon
       'per-minute-more': texts.lastMinute,
       running: number(figures.running),
       'running-more': interpolate(texts.holds, { count: number(figures.holdsOpen) }),
+      'oldest-hold':
+        figures.oldestHold === undefined ? '–' : formatSpan(context, Math.max(0, figures.at - figures.oldestHold.startedAt)),
+      'oldest-hold-more': figures.oldestHold === undefined ? texts.noHold : texts.ofAllNodes,
       'first-token': seconds(figures.firstToken),
       'first-token-more': tail(figures.firstToken),
       overhead: seconds(figures.overhead),
       'overhead-more': tail(figures.overhead),
-      'quarter-span': formatSpan(context, quarter.spanMs),
+      ...(isLong ? { 'quarter-span': formatSpan(context, quarter.spanMs) } : {}),
       'day-span': formatSpan(context, day.spanMs),
       ...Object.fromEntries(
         listEndings(day.endings, quarter.endings).flatMap((ending) => [
-          [`quarter-${ending}`, share(quarter.endings, ending)],
+          ...(isLong ? [[`quarter-${ending}`, share(quarter.endings, ending)] as const] : []),
           [`day-${ending}`, share(day.endings, ending)],
         ]),
       ),
     }),
     ...may('routing:read', describeTargets(context, figures.targets)),
     ...may('money:read', {
-      credits: number(day.credits),
-      'credits-more': interpolate(texts.overSpan, { span: formatSpan(context, day.spanMs) }),
+      ...(figures.today === null ? {} : describeToday(context, figures.today)),
       ...(context.services.orders === null
         ? {}
         : {
@@ -207,6 +238,7 @@ function describeSystem(context: OperatorContext, figures: NodeFigures): Readonl
 
 function renderEndings(context: OperatorContext, { quarter, day }: NodeFigures, value: (name: string) => Html): Html {
   const { now: texts } = context.t.console
+  const isLong = isLonger(context, { quarter, day })
   const endings = listEndings(day.endings, quarter.endings)
   if (endings.length === 0) return html`<section class="card">${renderEmptyState('list', texts.noTurns)}</section>`
   return html`<section class="card">
@@ -216,13 +248,13 @@ function renderEndings(context: OperatorContext, { quarter, day }: NodeFigures, 
       look: '',
       columns: [
         { title: texts.ending },
-        { title: texts.recent, head: value('quarter-span'), isNumber: true },
+        ...(isLong ? [{ title: texts.recent, head: value('quarter-span'), isNumber: true }] : []),
         { title: texts.longer, head: value('day-span'), isNumber: true },
       ],
       rows: endings.map((ending) => ({
         cells: [
           html`${texts.endings[ending] ?? html`<a href="/docs/errors#${ending}"><code>${ending}</code></a>`}`,
-          value(`quarter-${ending}`),
+          ...(isLong ? [value(`quarter-${ending}`)] : []),
           value(`day-${ending}`),
         ],
       })),
@@ -266,9 +298,16 @@ function formatSeconds({ language }: OperatorContext, seconds: number): string {
     : `≤ ${formatNumber(Math.round(seconds * 10) / 10, language)} s`
 }
 
-/** `15 minutes`, `24 hours`. */
+/** Until the server has run for longer than the shorter span, both spans begin with it, and one column has all. */
+function isLonger(context: OperatorContext, { quarter, day }: Pick<NodeFigures, 'quarter' | 'day'>): boolean {
+  return formatSpan(context, day.spanMs) !== formatSpan(context, quarter.spanMs)
+}
+
+/** `40 seconds`, `15 minutes`, `24 hours`. */
 function formatSpan({ locale }: OperatorContext, spanMs: number): string {
-  const minutes = Math.max(1, Math.round(spanMs / 60_000))
-  const [value, unit] = minutes < 90 ? [minutes, 'minute'] : [Math.round(minutes / 60), 'hour']
+  const seconds = Math.max(1, Math.round(spanMs / 1000))
+  const minutes = Math.round(seconds / 60)
+  const [value, unit] =
+    seconds < 90 ? [seconds, 'second'] : minutes < 90 ? [minutes, 'minute'] : [Math.round(minutes / 60), 'hour']
   return new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(value)
 }

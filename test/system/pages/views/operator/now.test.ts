@@ -9,6 +9,7 @@ import type { WebsiteClient } from '../../../../support/gateway/website-client.t
 interface LiveFigures {
   readonly shape: string
   readonly texts: Readonly<Record<string, string>>
+  readonly links: Readonly<Record<string, string>>
 }
 
 /** The first event of the stream. */
@@ -53,6 +54,33 @@ t.test('shows what needs the operator and the figures behind it', async (t) => {
   const needy = await show()
   t.match(needy, /One thing needs you\.[^]*href="\/operator#upstreams">The breaker of main\/light is open/)
   t.not((await readEvent(gateway, owner)).shape, live.shape, 'the page is drawn again where rows differ')
+})
+
+t.test('a figure leads to what is behind it, and one column has the endings until the spans differ', async (t) => {
+  const gateway = await startGateway(t, { payments: { demo: true } })
+  const owner = await openConsole(gateway, await createOperator(gateway, 'ann@example.com', 'owner'))
+  const { token } = await gateway.createMember()
+  await gateway.chat(token)
+  await gateway.waitUntilSettled()
+  gateway.demo.script(() => ({ hang: { afterEvents: 1 } }))
+  const left = new AbortController()
+  const running = await gateway.chat(token, { stream: true }, { signal: left.signal })
+  await running.body?.getReader().read()
+  const page = (await owner.get(`${gateway.url}/operator`)).body as string
+  t.notMatch(page, /data-live="quarter-/, 'both spans began with the server')
+  t.match(page, /data-live="day-span">\d+ seconds?</)
+  const { links, texts } = await readEvent(gateway, owner)
+  t.notMatch(Object.keys(texts).join(' '), /quarter-/)
+  const [held] = (await gateway.listTurns()).filter(({ state }) => state === 'held')
+  t.equal(links['oldest-hold'], `/operator/turns/${held?.id}`)
+  for (const name of ['per-minute', 'day-completed', 'credits', 'cost', 'sold', 'oldest-hold', 'ungranted']) {
+    t.ok(page.includes(`data-live-link="${name}"`), name)
+    t.equal((await owner.get(gateway.url + links[name])).status, 200, `${name} ${links[name]}`)
+  }
+  left.abort()
+  await gateway.waitUntilSettled()
+  const support = await openConsole(gateway, await createOperator(gateway, 'bob@example.com', 'finance'))
+  t.notMatch((await readEvent(gateway, support)).links, { 'per-minute': /./ }, 'finance has no links to turns')
 })
 
 t.test('each role sees its own figures, on the page and in the events', async (t) => {

@@ -18,6 +18,7 @@ import { hasScope } from '../sections.ts'
 import { findAccount } from './member-actions.ts'
 import { renderMemberActions } from './member-action-forms.ts'
 import { renderKeys, renderProviders, renderSessions } from './member-access.ts'
+import { renderStatement } from './member-statement.ts'
 import { renderLog, renderOrders, renderTurns } from './member-history.ts'
 
 export async function createMemberView(page: PageContext): Promise<View> {
@@ -37,8 +38,9 @@ export async function createMemberView(page: PageContext): Promise<View> {
         <h2 id="title-pools">${t.console.member.pools}</h2>
         ${renderStanding(context, balance)} ${renderPacks(context, balance)}
       </section>
-      ${renderSubscriptions(context, subscriptions)} ${hasScope(context, 'turns:read') && (await renderTurns(context, account))}
-      ${await renderKeys(context, account)} ${await renderSessions(context, account)} ${await renderProviders(context, account)}
+      ${renderSubscriptions(context, subscriptions)} ${await renderStatement(context, account)}
+      ${hasScope(context, 'turns:read') && (await renderTurns(context, account))} ${await renderKeys(context, account)}
+      ${await renderSessions(context, account)} ${await renderProviders(context, account)}
       ${hasScope(context, 'money:read') && (await renderOrders(context, account))} ${await renderLog(context, account)}`,
   })
 }

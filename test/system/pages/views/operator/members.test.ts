@@ -163,3 +163,41 @@ t.test('credits without a fresh proof: the form asks for a code, and changes not
   const shell = await openConsole(gateway, null, time.now - 10 * minuteMs)
   t.match((await shell.get(url())).body, /open a new link: svc-gateway console/)
 })
+
+t.test('the statement has the balance after each line, the reason of a correction, and what is behind a line', async (t) => {
+  const { gateway, console, member, url, send } = await open(t)
+  const key = await gateway.createKey(member.account)
+  const { membership, store, clock } = gateway.services
+  for (let count = 0; count < 3; count += 1) await (await gateway.chat(key)).text()
+  await gateway.waitUntilSettled()
+  const account = await store.accounts.find(member.account)
+  if (account === undefined) throw new Error('there is no member')
+  const author = { actor: { kind: 'command', systemUser: 'root' }, client: null, reason: null } as const
+  const correction = { pool: 'fast', credits: 10, expiresAt: clock.now() + dayMs, reason: 'a small one' } as const
+  for (let count = 0; count < 18; count += 1)
+    await membership.memberAdmin.adjustCredits(account, { ...correction, id: `adj_${count}` }, author)
+  for (let count = 0; count < 2; count += 1) await (await gateway.chat(key)).text()
+  await gateway.waitUntilSettled()
+  t.match(await send({ action: 'adjust' }, { pool: 'fast', credits: '5000', reason: 'an outage' }), { status: 303 })
+  const read = async (query = '') => {
+    const [, statement = ''] =
+      /id="title-statement"([^]*?)<\/section>/.exec((await console.get(url() + query)).body as string) ?? []
+    return statement
+  }
+  const shown = await read()
+  t.match(shown, /Credits added[^]*“an outage”[^]*\+5,000/)
+  const { lines, next } = await membership.turnHistory.readStatement(member.account, { limit: 20 })
+  for (const { turn, planLeft, packsLeft } of lines) {
+    if (turn !== null) t.ok(shown.includes(`href="/operator/turns/${turn}"`), `turn ${turn}`)
+    for (const left of [planLeft, packsLeft])
+      t.ok(shown.includes(`<span class="cell">${left.toLocaleString('en-US')}</span>`), `${left} left`)
+  }
+  t.ok(shown.includes(`?statement=${next}#title-statement`))
+  const older = await read(`?statement=${next}`)
+  t.match(older, /A period began/)
+  t.notMatch(older, 'an outage')
+  for (const query of ["?statement=' or 1=1", '?statement=0', '?statement=-1'])
+    t.equal((await console.get(`${url()}${query}`)).status, 200, query)
+  const support = await openConsole(gateway, await createOperator(gateway, 'bob@example.com', 'finance'))
+  t.notMatch((await support.get(url())).body, 'href="/operator/turns/', 'finance sees no turns')
+})

@@ -132,7 +132,8 @@ t.test('the story of a turn has each step, who paid, and the failure in both lan
   t.match(bad, /lang="en">The model service[^]*lang="zh-CN">模型服务/)
   for (const id of ['0', '99999999', 'x', '%27', '1e1']) t.equal((await show(`turns/${id}`)).status, 404, id)
   const page = (await console.get(`${gateway.url}/operator/members/${member.id}`)).body
-  t.same(listTurnIds(page), [failed.id, charged.id])
+  // In the statement and among the turns.
+  t.same(listTurnIds(page), [failed.id, charged.id, failed.id, charged.id])
   t.match(page, `href="/operator/turns?member=${member.id}"`)
 })
 

@@ -155,8 +155,8 @@ export function createPageContext(ctx: Context, member: Member | null, services:
     ? ctx.query['lang']
     : (readLanguageCookie(ctx, services) ?? negotiateLanguage(ctx))
   const { path } = ctx
-  // PostgreSQL fails at a zero character, and nothing that a page looks for has one.
-  const query = new URLSearchParams(ctx.querystring.replaceAll('%00', ''))
+  // PostgreSQL fails at a zero character; another control character finds nothing, either.
+  const query = new URLSearchParams(ctx.querystring.replaceAll('%00', '%01'))
   const locale = negotiateLocale(ctx, language)
   const theme = readThemeCookie(ctx, services)
   return {

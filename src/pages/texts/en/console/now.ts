@@ -10,7 +10,7 @@ export const now = {
   running: 'Running',
   holds: '{count} holds open',
   oldestHold: 'Oldest hold',
-  noHold: 'no turn is held',
+  noHold: 'nothing is held',
   ofAllNodes: 'of all nodes',
   firstToken: 'To the first token',
   overhead: 'The gateway’s own part',

@@ -113,9 +113,9 @@ export const statement: typeof englishStatement = {
   what: '内容',
   change: '变动',
   planLeft: '变动后套餐剩余',
-  packsLeft: '变动后点数包剩余',
+  packsLeft: '变动后加油包剩余',
   turn: '请求（{product}）',
   added: '增加点数',
   taken: '扣除点数',
-  kinds: { turn: '请求', grant: '点数包', adjust: '更正', open: '新周期开始', limit: '额度变更' },
+  kinds: { turn: '请求', grant: '加油包', adjust: '更正', open: '新周期开始', limit: '额度变更' },
 }

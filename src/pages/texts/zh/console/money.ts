@@ -8,7 +8,7 @@ import type {
 
 export const money: typeof englishMoney = {
   tabsTitle: '资金页面',
-  tabs: { figures: '数据', codes: '兑换码', packs: '点数包', subscribers: '订阅会员' },
+  tabs: { figures: '数据', codes: '兑换码', packs: '加油包', subscribers: '套餐会员' },
   lead: '{first} 至 {last}，日期按 {zone}。',
   first: '首日',
   last: '末日',
@@ -27,7 +27,7 @@ export const money: typeof englishMoney = {
   total: '合计',
   charged: '已扣点数（折合美元）',
   cost: '上游成本',
-  packs: '点数包',
+  packs: '加油包',
   onlyPlan: '仅套餐 {plan}。请求列表按模型和时间查找，包含所有套餐。',
   onlyProduct: '仅模型 {product}；订单不区分模型。',
   everything: '显示全部',
@@ -94,13 +94,13 @@ export const codes: typeof englishCodes = {
 }
 
 export const packs: typeof englishPacks = {
-  title: '点数包',
+  title: '加油包',
   lead: '套餐之外的点数：购买、赠送、兑换码与活动所得。',
-  which: '显示哪些点数包',
+  which: '显示哪些加油包',
   newest: '最新',
   ending: '未用完，{days} 天内到期',
-  none: '还没有点数包。',
-  noneEnds: '没有即将到期且未用完的点数包。',
+  none: '还没有加油包。',
+  noneEnds: '没有即将到期且未用完的加油包。',
   from: '来源',
   kinds: { checkin: '签到', invite: '邀请', rush: '抢购', grant: '赠送' },
   given: '给予',
@@ -111,9 +111,9 @@ export const packs: typeof englishPacks = {
 }
 
 export const subscribers: typeof englishSubscribers = {
-  title: '订阅会员',
+  title: '套餐会员',
   lead: '有期限的套餐，按适用条款统计。点击数字查看会员。',
-  none: '目前没有生效或等待中的订阅。',
+  none: '目前没有生效或等待中的套餐。',
   ofPlan: '{plan}：{running} 生效中，{waiting} 等待中',
   since: '条款始于',
   running: '生效中',

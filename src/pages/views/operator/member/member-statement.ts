@@ -22,7 +22,7 @@ export async function renderStatement(context: OperatorContext, account: Account
   const before = /^\d{1,15}$/.test(query.get('statement') ?? '') ? Number(query.get('statement')) : null
   const page = await readPage(context, account, before)
   if (page?.lines.length === 0 && before === null) return html``
-  return html`<section class="card" aria-labelledby="title-statement">
+  return html`<section class="card">
     <div class="card-head pad-head"><h2 id="title-statement">${texts.title}</h2></div>
     ${page === null ? html`<p class="sub pad-rest">${texts.beingMade}</p>` : renderLines(context, page.lines)}
     ${renderCursorPager(context, {

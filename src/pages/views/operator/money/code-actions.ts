@@ -100,7 +100,7 @@ function drawNewCodes(context: OperatorContext, codes: readonly string[]): View 
     title: texts.madeTitle,
     lead: texts.madeLead,
     content: html`${renderMoneyTabs(context, 'codes')}
-      <section class="card pad" aria-label="${texts.madeTitle}">
+      <section class="card pad">
         <pre class="new-codes" tabindex="0" role="region" aria-label="${texts.madeTitle}"><code>${codes.join('\n')}</code></pre>
         <p><a class="button quiet" href="${moneyPages.codes.path}">${texts.saved}</a></p>
       </section>`,

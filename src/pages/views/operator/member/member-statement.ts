@@ -47,14 +47,13 @@ async function readPage({ services }: OperatorContext, account: Account, before:
 
 function renderLines(context: OperatorContext, lines: readonly StatementLine[]): Html {
   const { t, language } = context
-  const { statement: texts, member } = t.console
+  const { statement: texts } = t.console
   return renderDataTable({
     label: texts.title,
     look: 'turn-table',
     columns: [
       { title: texts.when },
       { title: texts.what },
-      { title: member.pool },
       { title: texts.change, isNumber: true },
       { title: texts.planLeft, isNumber: true },
       { title: texts.packsLeft, isNumber: true },
@@ -63,8 +62,7 @@ function renderLines(context: OperatorContext, lines: readonly StatementLine[]):
       cells: [
         renderTime(context, line.at),
         renderWhat(context, line),
-        html`${t.account[line.pool]}`,
-        html`${formatChange(line.credits, language)}`,
+        html`${formatChange(line.credits, language)} <span class="sub part">${t.account[line.pool]}</span>`,
         html`${formatNumber(line.planLeft, language)}`,
         html`${formatNumber(line.packsLeft, language)}`,
       ],
@@ -79,7 +77,7 @@ function renderWhat(context: OperatorContext, line: StatementLine): Html {
     const name = html`${interpolate(texts.turn, { product: product ?? '' })}`
     const shown = hasScope(context, consoleSections.turns.access.scope) ? renderTurnLink(turn, name) : name
     return html`<span class="breakable">${shown}</span>
-      ${ending !== null && ending !== 'completed' && html`<span class="sub">${nameEnding(context, ending)}</span>`}`
+      ${ending !== null && ending !== 'completed' && html`<span class="sub breakable">${nameEnding(context, ending)}</span>`}`
   }
   const name = kind === 'adjust' ? (line.credits > 0 ? texts.added : texts.taken) : texts.kinds[kind]
   return html`${name} ${pack !== null && html`${renderOrderOfPack(context, pack)} <code class="sub breakable">${pack}</code>`}

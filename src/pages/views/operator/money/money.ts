@@ -100,8 +100,8 @@ function renderTotals(context: OperatorContext, search: MoneySearch, total: Mone
 
 function renderTable(context: OperatorContext, search: MoneySearch, rows: readonly MoneyRow[]): Html {
   const { money: texts } = context.t.console
-  const names = (['sold', 'returned', 'credits', 'turns', 'failed', 'cost', 'margin'] as const).filter(
-    (name) => search.by !== 'product' || (name !== 'sold' && name !== 'returned'),
+  const names = (['sold', 'credits', 'turns', 'cost', 'margin'] as const).filter(
+    (name) => search.by !== 'product' || name !== 'sold',
   )
   return renderDataTable({
     label: texts.groupings[search.by],
@@ -110,9 +110,23 @@ function renderTable(context: OperatorContext, search: MoneySearch, rows: readon
     rows: rows.map((row) => {
       const own = narrow(context, search, row.key)
       const figures = createFigures(context, own)
-      return { cells: [renderKey(context, own, search.by, row.key), ...names.map((name) => figures[name](row))] }
+      const cells = {
+        ...figures,
+        sold: () => html`${figures.sold(row)} ${hasReturned(row) && renderPart(texts.returned, figures.returned(row))}`,
+        turns: () => html`${figures.turns(row)} ${row.turns.failed > 0n && renderPart(texts.failed, figures.failed(row))}`,
+      }
+      return { cells: [renderKey(context, own, search.by, row.key), ...names.map((name) => cells[name](row))] }
     }),
   })
+}
+
+function hasReturned({ returned }: MoneyRow): boolean {
+  return Object.keys(returned).length > 0
+}
+
+/** A figure that is a part of the one above it, so that the table is narrow enough for a tablet. */
+function renderPart(label: string, figure: Html): Html {
+  return html`<span class="sub part">${label} ${figure}</span>`
 }
 
 /** The search that a row's figures are made of. */

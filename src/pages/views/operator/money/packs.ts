@@ -62,18 +62,15 @@ function toAddress(isEnding: boolean, before?: string): string {
 
 function renderTable(context: OperatorContext, packs: readonly ListedPack[]): Html {
   const { t, language } = context
-  const { packs: texts, member } = t.console
+  const { packs: texts } = t.console
   return renderDataTable({
     label: texts.title,
     look: '',
     columns: [
       { title: t.console.members.member },
       { title: texts.from },
-      { title: member.pool },
       { title: texts.given, isNumber: true },
-      { title: texts.spent, isNumber: true },
       { title: texts.left, isNumber: true },
-      { title: texts.madeAt },
       { title: texts.endsAt },
     ],
     rows: packs.map((pack) => ({
@@ -81,12 +78,11 @@ function renderTable(context: OperatorContext, packs: readonly ListedPack[]): Ht
         renderMember(context, pack.account),
         html`${isPurchasedPack(pack) ? renderOrderOfPack(context, pack.id) : (texts.kinds[pack.kind] ?? pack.kind)}
           <code class="sub breakable">${pack.id}</code>`,
-        html`${t.account[pack.pool]}`,
-        html`${formatNumber(pack.granted, language)}`,
-        html`${formatNumber(pack.settled, language)}`,
-        html`${formatNumber(pack.granted - pack.settled, language)}`,
-        renderTime(context, pack.createdAt, 'date'),
-        renderTime(context, pack.expiresAt, 'date'),
+        html`${formatNumber(pack.granted, language)} <span class="sub part">${t.account[pack.pool]}</span>`,
+        html`${formatNumber(pack.granted - pack.settled, language)}
+          <span class="sub part">${texts.spent} ${formatNumber(pack.settled, language)}</span>`,
+        html`${renderTime(context, pack.expiresAt, 'date')}
+          <span class="sub part">${texts.madeAt} ${renderTime(context, pack.createdAt, 'date')}</span>`,
       ],
     })),
   })

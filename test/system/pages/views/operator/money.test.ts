@@ -76,14 +76,13 @@ t.test('figures equal those of the report command, to the smallest unit', async 
     const expected = data.map((row) => {
       const turns = [
         Number(row['credits']).toLocaleString('en-US'),
-        String(Number(row['turns']) + Number(row['failed'])),
-        String(row['failed']),
+        `${Number(row['turns']) + Number(row['failed'])}${Number(row['failed']) > 0 ? ` failed ${row['failed']}` : ''}`,
         `${row['upstream_cost_usd']} USD`,
         `${row['margin_usd']} USD`,
       ]
       return by === 'product'
         ? [row['product'], ...turns]
-        : [by === 'plan' ? toName(gateway, row['plan']) : row['day'], '–', '–', ...turns]
+        : [by === 'plan' ? toName(gateway, row['plan']) : row['day'], '–', ...turns]
     })
     t.ok(expected.length > 0 && Number(data[0]?.['failed']) > 0)
     t.same(readRows(await show(`money?by=${by}`)), expected, by)
@@ -128,13 +127,7 @@ t.test('money that came and went is listed by day and plan, and opens its orders
   await gateway.services.orders?.refund(pack.order.id, { amount: 150, reason: 'asked' }, author)
   const price = formatDollars(BigInt(plan.order.due.amount) * 10_000_000n)
   const rows = readRows(await show('money?by=plan'))
-  t.equal(
-    rows
-      .find(([name]) => name === 'Packs')
-      ?.slice(1, 3)
-      .join(' '),
-    '$4.00 $1.50',
-  )
+  t.equal(rows.find(([name]) => name === 'Packs')?.[1], '$4.00 returned $1.50')
   t.match(rows.find(([name]) => name === toName(gateway, 'pro'))?.[1], new RegExp(`^\\$${price}`))
   const list = async (query: string) => {
     const page = await show(`orders?${query}`)
@@ -146,7 +139,10 @@ t.test('money that came and went is listed by day and plan, and opens its orders
     [2, 1, 1],
   )
   t.equal(await list('when=paid&from=2020-01-01&to=2020-01-02'), 0)
-  t.match(await show('money/packs'), new RegExp(`href="/operator/orders/${pack.order.id}"[^]*1,000,000[^]*375,000[^]*625,000`))
+  t.match(
+    await show('money/packs'),
+    new RegExp(`href="/operator/orders/${pack.order.id}"[^]*1,000,000[^]*625,000[^]*spent 375,000`),
+  )
   const subscribers = await show('money/subscribers')
   const [, href = ''] = /href="\/operator\/(money\/subscribers\?terms=[^"]*)#/.exec(subscribers) ?? []
   t.match(await show(href.replaceAll('&amp;', '&')), new RegExp(`href="/operator/members/${first.id}"`))

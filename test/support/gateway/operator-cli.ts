@@ -19,6 +19,11 @@ export function createOperatorCli(t: Test, dataDir: string, configOverrides: obj
     file,
     `import base from '${shippedConfig}'\nexport default { ...base, ...${JSON.stringify(configOverrides)}, store: { ...base.store, dataDir: ${JSON.stringify(dataDir)} } }\n`,
   )
+  const before = process.env['GATEWAY_CONFIG']
+  t.teardown(() => {
+    if (before === undefined) delete process.env['GATEWAY_CONFIG']
+    else process.env['GATEWAY_CONFIG'] = before
+  })
   return (...args) => {
     process.env['GATEWAY_CONFIG'] = file
     return run(args)

@@ -271,9 +271,9 @@ const parametersOfPage: Readonly<Record<string, readonly string[]>> = {
 const hostileToPostgres = hostileValues.filter((value) => /^[\p{C}a_x]|^9{15}|^[09]{4}-/u.test(value))
 
 async function fuzz(t: Test, gateway: TestGateway, values: readonly string[]): Promise<void> {
-  const owner = await createOperator(gateway, 'owner@example.com', 'owner')
-  const console = await openConsole(gateway, owner)
-  const { token } = await gateway.createMember()
+  // By a shell link, because a shared store sends its emails to a mail server.
+  const console = await openConsole(gateway, null)
+  const { id, token } = await gateway.createMember()
   await gateway.chat(token)
   const addresses: string[] = []
   for (const { endpoint } of endpointsByArea['Operator API']) {
@@ -283,7 +283,7 @@ async function fuzz(t: Test, gateway: TestGateway, values: readonly string[]): P
       const text = encodeURIComponent(value.toWellFormed())
       if (path.includes('{')) addresses.push(path.replaceAll(/\{\w+\}/g, text))
       for (const name of Object.keys(endpoint.query?.shape ?? {}))
-        addresses.push(`${path.replaceAll(/\{\w+\}/g, owner.account)}?${name}=${text}`)
+        addresses.push(`${path.replaceAll(/\{\w+\}/g, id)}?${name}=${text}`)
     }
   }
   for (const { path } of pages.filter(({ audience }) => audience === 'operators'))
@@ -291,7 +291,7 @@ async function fuzz(t: Test, gateway: TestGateway, values: readonly string[]): P
       const text = encodeURIComponent(value.toWellFormed())
       if (path.includes(':')) addresses.push(gateway.url + path.replaceAll(/:\w+/g, text))
       for (const name of parametersOfPage[path] ?? ['q', 'before', 'cursor'])
-        addresses.push(`${gateway.url}${path.replaceAll(/:\w+/g, owner.account)}?${name}=${text}`)
+        addresses.push(`${gateway.url}${path.replaceAll(/:\w+/g, id)}?${name}=${text}`)
     }
   const faults: string[] = []
   for (const address of addresses) {

@@ -3,6 +3,7 @@
  * behind them.
  */
 import type { Test } from 'tap'
+import { createDayFormat } from '../../../src/domain/billing/report-format.ts'
 import type { RunOperatorCommand } from '../gateway/operator-cli.ts'
 import type { WebsiteClient } from '../gateway/website-client.ts'
 import { listLinks } from '../website/page-links.ts'
@@ -18,6 +19,7 @@ export interface Figures {
   readonly turns: readonly LedgerTurn[]
   /** The time of the server. */
   readonly now: number
+  readonly timeZone: string
 }
 
 const hourMs = 3_600_000
@@ -348,7 +350,8 @@ export async function compareMembers(figures: Figures, packs: Readonly<Record<st
     const [all = ''] = listLinks(page, '/operator/turns?')
     t.same(await followTurns(figures, all), toIds(mine), `the link of ${member} opens their turns`)
     // The page has them in the order of their ids.
-    const shown = [...page.matchAll(/<a [^>]*href="\/operator\/turns\/(\d+)"/g)].map(([, id]) => Number(id))
+    const [table = ''] = /id="title-turns"[^]*?<\/table>/.exec(page) ?? []
+    const shown = [...table.matchAll(/<a [^>]*href="\/operator\/turns\/(\d+)"/g)].map(([, id]) => Number(id))
     t.same(
       shown,
       toIds(mine)
@@ -431,13 +434,13 @@ export function compareMetrics(t: Test, metrics: string, turns: readonly LedgerT
   )
 }
 
-/** The first page: endings and credits since its process began. */
+/** The first page: endings since its process began, and the credits of the day. */
 export async function compareNow(
   figures: Figures,
   ofProcess: readonly LedgerTurn[],
   others: Readonly<Record<string, number>>,
 ): Promise<void> {
-  const { t } = figures
+  const { t, turns } = figures
   const body = await openPage(figures, '/operator')
   const live = (name: string): string => new RegExp(`data-live="${name}">([^<]*)<`).exec(body)?.[1] ?? ''
   const endings = [...body.matchAll(/data-live="day-(?!span)([a-z_]+)">[^<(]*\(([\d,]+)\)/g)].map(
@@ -451,5 +454,7 @@ export async function compareNow(
     Object.fromEntries(Object.entries(expected).filter(([, count]) => count > least)),
     'how turns ended, on the first page',
   )
-  t.equal(Number(live('credits').replaceAll(',', '')), sumTurns(ofProcess).credits, 'and the credits')
+  const toDay = createDayFormat(figures.timeZone)
+  const today = turns.filter(({ started }) => toDay(started) === toDay(figures.now))
+  t.equal(Number(live('credits').replaceAll(',', '')), sumTurns(today).credits, 'and the credits of the day, of all nodes')
 }

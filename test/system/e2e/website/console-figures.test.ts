@@ -142,7 +142,7 @@ t.test('every figure is the ledger’s, and opens its turns', async (t) => {
   const collected = async (): Promise<boolean> =>
     (await console.get(`${server.url}/api/operator/v1/turns?limit=1`)).body.behind_ms === 0
   await waitUntil(collected, 'the lists to have every turn')
-  const figures = { t, url: server.url, console, turns, now: Date.now() }
+  const figures = { t, url: server.url, console, turns, now: Date.now(), timeZone }
   await compareNow(figures, ofSecond, { expired: turnsInFlight })
   await compareLists(figures)
   await compareUsage(figures)

@@ -45,7 +45,7 @@ for (const [timeZone, begin] of Object.entries(zones))
       const stored = readLedgerTurns(join(gateway.config.store.dataDir, 'gateway.db'))
       const turns = stored.filter(({ started }) => started >= keptFrom)
       const console = await openConsole(gateway, await createOperator(gateway, `owner-${now}@example.com`, 'owner'))
-      return { t, url: gateway.url, console, turns, stored, now }
+      return { t, url: gateway.url, console, turns, stored, now, timeZone }
     }
     const all = await look()
     t.equal(all.turns.length, 60)

@@ -92,7 +92,7 @@ export const codes = {
 
 export const packs = {
   title: 'Packs',
-  lead: 'Credits beside the plans: bought, given, by codes and boosts.',
+  lead: 'Credits beside the plans: bought, given, earned, or from codes.',
   which: 'Which packs',
   newest: 'Newest',
   ending: 'End in {days} days',

@@ -27,7 +27,7 @@ export const orders: typeof english = {
     endsPlan: '该订单的套餐立即结束，部分退款也是如此；已使用的不退还。',
     keepsPlan: '不影响任何套餐。',
     takesNothing: '无；目前没有已交付的内容。',
-    takesCredits: '{credits} 未使用的点数（{pool}）；部分退款按相同比例收回。',
+    takesCredits: '{credits} 未使用的点数（{pool}）；部分退款按相同比例收回加油包。',
     way: '方式',
     byProvider: '由支付服务退回款项。',
     byHand: '仅作记录：请自行向会员汇款。',

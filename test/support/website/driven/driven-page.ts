@@ -92,13 +92,21 @@ export class DrivenPage {
 
   async #clickFirst(selector: string, condition: string): Promise<void> {
     const find = `[...document.querySelectorAll(${JSON.stringify(selector)})].find((each) => each.checkVisibility() && !each.disabled && ${condition})`
-    await this.waitFor(find)
-    const [x, y] = await this.read<readonly [number, number]>(`(() => {
-      const found = ${find}
-      found.scrollIntoView({ block: 'center', behavior: 'instant' })
-      const { x, y, width, height } = found.getBoundingClientRect()
-      return [Math.round(x + width / 2), Math.round(y + height / 2)]
-    })()`)
+    await this.waitFor(`document.readyState === 'complete' && ${find}`)
+    const readMiddle = () =>
+      this.read<readonly [number, number]>(`(() => {
+        const found = ${find}
+        found.scrollIntoView({ block: 'center', behavior: 'instant' })
+        const { x, y, width, height } = found.getBoundingClientRect()
+        return [Math.round(x + width / 2), Math.round(y + height / 2)]
+      })()`)
+    // A font or a style that arrives moves it, and the press would miss.
+    let [x, y] = await readMiddle()
+    await waitUntil(async () => {
+      const before = [x, y]
+      ;[x, y] = await readMiddle()
+      return x === before[0] && y === before[1]
+    }, `${selector} to stand still`)
     await this.#driver.performActions([
       {
         type: 'pointer',

@@ -142,6 +142,9 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     groupRoles: Object.fromEntries(
       Object.entries(config.signIn.providers).map(([id, { groups }]) => [id, Object.entries(groups?.roles ?? {})]),
     ),
+    groupPlans: Object.fromEntries(
+      Object.entries(config.signIn.providers).map(([id, { groups }]) => [id, Object.entries(groups?.plans ?? {})]),
+    ),
     oneTimePasswords: createOneTimePasswords({ issuer: config.brand.name, secret, random: (size) => ids.bytes(size) }),
     passkeyProtocol: createPasskeyProtocol({
       name: config.brand.name,

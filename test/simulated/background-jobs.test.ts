@@ -1,5 +1,7 @@
 /** What happens by itself: credentials that another process revokes, holds of lost turns, plans that end, and a wall clock that is wrong. */
 import t from 'tap'
+import { getPlan } from '../../src/domain/billing/plan.ts'
+import { getBalance } from '../../src/services/member-usage.ts'
 import { createReserveOrder } from '../support/store/contract/store-contract.ts'
 import { describeTurn, oneTarget, openTurns } from './gateway/open-turns.ts'
 import type { SentTurn, SimulatedGateway } from './gateway/simulated-gateway.ts'
@@ -65,6 +67,42 @@ t.test('a plan ends at its time, also when the machine was suspended meanwhile',
   clock.skip(hourMs)
   await clock.run(5_000)
   t.equal(await readPlan(), 'free')
+})
+
+t.test('a plan of groups lapses twelve hours after the last sign-in, and sign-ins refill no pool', async (t) => {
+  const { gateway } = await openTurns(t, answer(1))
+  const { clock, services } = gateway
+  const { store, membership, config } = services
+  const { id, token } = await gateway.createAccount('free')
+  const signIn = () => membership.subscriptions.applyGroupPlan(id, 'acme', getPlan(config, 'pro'))
+  const readPlan = async () => (await store.accounts.find(id))?.plan
+  const readUsed = async (): Promise<readonly number[]> => {
+    const account = await store.accounts.find(id)
+    if (account === undefined) return []
+    const { pools } = await getBalance(account, services)
+    return pools.filter(({ window }) => window === 'month').map(({ used }) => used)
+  }
+  gateway.startJobs()
+  await signIn()
+  t.equal(await sendWhole(gateway, token), 'completed')
+  await clock.run(minuteMs)
+  const used = await readUsed()
+  t.ok(used.some((credits) => credits > 0))
+  for (let count = 0; count < 5; count += 1) {
+    clock.skip(hourMs)
+    await clock.run(5_000)
+    await signIn()
+    t.same(await readUsed(), used, 'what was used stays used')
+  }
+  clock.skip(12 * hourMs - minuteMs)
+  await clock.run(5_000)
+  t.equal(await readPlan(), 'pro')
+  clock.skip(minuteMs)
+  await clock.run(5_000)
+  t.equal(await readPlan(), 'free')
+  await signIn()
+  t.equal(await readPlan(), 'pro')
+  t.same(await readUsed(), used)
 })
 
 t.test('a wall clock that is set 40 days ahead ends no plan for an hour, and none when it is corrected', async (t) => {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { maxMinorUnits } from '../../domain/billing/money.ts'
 import { orderStates, orderStepKinds } from '../../domain/billing/order.ts'
-import { subscriptionStates } from '../../domain/billing/subscription.ts'
+import { subscriptionSources, subscriptionStates } from '../../domain/billing/subscription.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { createListSchema, instant, text } from '../fields.ts'
 import { createPageSchema, cursor, pageLimit, reason } from './fields.ts'
@@ -108,7 +108,7 @@ export const listMemberSubscriptions = defineEndpoint({
       id: z.string(),
       plan: z.string(),
       terms: z.string(),
-      source: z.enum(['given', 'code', 'order']),
+      source: z.enum(subscriptionSources),
       order: z.string().nullable(),
       renewal: z.enum(['none', 'manual', 'provider']),
       state: z.enum(subscriptionStates),

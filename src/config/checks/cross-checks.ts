@@ -7,6 +7,7 @@ import { findHeaderErrors, isHeaderValue } from './header-checks.ts'
 import { findNotificationErrors } from './notification-checks.ts'
 import { findPaymentErrors } from './payment-checks.ts'
 import { findOrderErrors } from './plugin-order.ts'
+import { comparePlans } from '../../domain/billing/terms.ts'
 import { anyEmailDomain, isEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
 import { isPrivateHost } from '../private-host.ts'
 import { redactUrl } from '../redact-url.ts'
@@ -296,11 +297,18 @@ function hasDecodableUserInfo(url: string): boolean {
   }
 }
 
-function findSignInErrors({ signIn, mail }: GatewayConfig): string[] {
+function findSignInErrors({ signIn, mail, plans, defaultPlan }: GatewayConfig): string[] {
   const errors: string[] = []
   if (signIn.providersOnly && Object.keys(signIn.providers).length === 0)
     errors.push('signIn.providersOnly needs a provider in signIn.providers: otherwise members could not sign in.')
-  for (const [name, { issuer }] of Object.entries(signIn.providers)) {
+  for (const [name, { issuer, groups }] of Object.entries(signIn.providers)) {
+    for (const [group, id] of Object.entries(groups?.plans ?? {})) {
+      const place = `signIn.providers.${name}.groups.plans.${group}`
+      const [plan, free] = [id, defaultPlan].map((each) => (Object.hasOwn(plans, each) ? plans[each] : undefined))
+      if (plan === undefined) errors.push(`${place}: there is no plan '${id}'.`)
+      else if (free !== undefined && comparePlans(plan, free) <= 0)
+        errors.push(`${place}: '${id}' is no higher than the default plan '${defaultPlan}' and could never take effect.`)
+    }
     const { protocol, hostname } = new URL(issuer)
     if (protocol !== 'https:' && !isLoopbackHost(hostname))
       errors.push(`signIn.providers.${name}.issuer: plain http is for a provider on this machine only; use https.`)

@@ -30,15 +30,17 @@ export const signInSchema = z
            */
           endSession: z.boolean().default(false),
           /**
-           * Groups of the provider that make members operators. The role is read at each sign-in with the provider, the first match counts,
-           * and it lapses 12 hours after the last one. Owners are made by hand.
+           * Groups of the provider that make members operators, or give them a plan. Both are read at each sign-in with the provider, the
+           * first match of each counts, and they lapse 12 hours after the last one. Owners are made by hand.
            */
           groups: z
             .strictObject({
               /** The claim of the ID token, or of the userinfo endpoint, that lists the groups. */
               claim: z.string().min(1).default('groups'),
               /** Group names with their role. */
-              roles: z.record(z.string().min(1), z.enum(groupRoles as [GroupRole, ...GroupRole[]])),
+              roles: z.record(z.string().min(1), z.enum(groupRoles as [GroupRole, ...GroupRole[]])).default({}),
+              /** Group names with their plan. It applies where it is higher than what the member bought, redeemed or was given. */
+              plans: z.record(z.string().min(1), z.string()).default({}),
             })
             .nullable()
             .default(null),

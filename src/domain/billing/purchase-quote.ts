@@ -49,7 +49,8 @@ export function quotePlan(
   rules: QueueRules,
 ): PlanQuote | null {
   if (!canBegin(terms.plan, queue.basePlan, rules)) return null
-  const running = queue.subscriptions.find(isRunning)
+  // What groups give was not bought: a purchase neither renews nor interrupts it.
+  const running = queue.subscriptions.find((each) => isRunning(each) && each.source !== 'group')
   const event = chooseEvent(terms, interval, running, runningOrder)
   const unused =
     event === 'upgrade' &&
@@ -131,6 +132,7 @@ export function createPurchased({
     account,
     terms,
     source: 'order',
+    provider: null,
     order,
     renewal,
     nextTerms: null,

@@ -1,6 +1,7 @@
 /**
  * The order of an account's subscriptions: the highest plan runs, and the others wait. Of equal plans the older one comes first. A
- * subscription that a higher one interrupts keeps the rest of its span, except for one with a fixed end. One begins at the moment at which
+ * subscription that a higher one interrupts keeps the rest of its span, except for one with a fixed end. A plan of groups comes after equal
+ * ones, and gives nothing while the account has one that its provider renews. One begins at the moment at which
  * the one before it ended, however late that is noticed.
  */
 import type { Calendar } from './period.ts'
@@ -50,7 +51,7 @@ export function arrangeSubscriptions(
 /** What will run when, if nothing else is paid or given. Ends where the plan without an end applies. */
 export function projectStretches(queue: Queue, now: number, rules: QueueRules): readonly PlanStretch[] {
   const stretches: PlanStretch[] = []
-  let subscriptions: readonly Subscription[] = queue.subscriptions.map((each) => ({
+  let subscriptions: readonly Subscription[] = dropIdleGroups(queue.subscriptions).map((each) => ({
     ...each,
     renewal: 'none',
     endsAt: each.state === 'past_due' ? getFinalEnd(each) : each.endsAt,
@@ -96,17 +97,27 @@ function advance({ basePlan, subscriptions }: Queue, now: number, rules: QueueRu
 }
 
 function chooseNext(all: readonly Subscription[], basePlan: Plan | null): Subscription | undefined {
-  const [highest] = all
+  const [highest] = dropIdleGroups(all)
     .filter(({ state }) => state !== 'ended')
     .toSorted(
       (one, other) =>
         comparePlans(other.terms.plan, one.terms.plan) ||
+        Number(one.source === 'group') - Number(other.source === 'group') ||
         Number(isRunning(other)) - Number(isRunning(one)) ||
         one.createdAt - other.createdAt ||
         (one.id < other.id ? -1 : 1),
     )
   if (highest === undefined || basePlan === null || highest.source === 'given') return highest
   return comparePlans(highest.terms.plan, basePlan) > 0 ? highest : undefined
+}
+
+/**
+ * Leaves out plans of groups where a provider charges for another one: an interruption would defer what is charged on, and begin the grace of
+ * a failed payment anew.
+ */
+function dropIdleGroups(all: readonly Subscription[]): readonly Subscription[] {
+  const isCharged = all.some(({ state, renewal }) => state !== 'ended' && renewal === 'provider')
+  return isCharged ? all.filter(({ source }) => source !== 'group') : all
 }
 
 /**

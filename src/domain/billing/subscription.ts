@@ -9,8 +9,9 @@ export const subscriptionStates = ['waiting', 'active', 'past_due', 'cancelled',
  */
 export type SubscriptionState = (typeof subscriptionStates)[number]
 
-/** Where it came from: the operator gave it, a code was redeemed, an order was paid. */
-export type SubscriptionSource = 'given' | 'code' | 'order'
+export const subscriptionSources = ['given', 'code', 'order', 'group'] as const
+/** Where it came from: the operator gave it, a code was redeemed, an order was paid, a group of a sign-in provider gives it. */
+export type SubscriptionSource = (typeof subscriptionSources)[number]
 
 /** `none`: it ends; `manual`: the member pays again; `provider`: the payment provider charges again. */
 export type Renewal = 'none' | 'manual' | 'provider'
@@ -21,6 +22,8 @@ export interface Subscription {
   readonly account: string
   readonly terms: PlanTerms
   readonly source: SubscriptionSource
+  /** The sign-in provider whose groups give it; null where none does. */
+  readonly provider: string | null
   /** The order that paid for it; null where none did. */
   readonly order: string | null
   readonly renewal: Renewal

@@ -25,6 +25,8 @@ import { OrderService } from './orders/order-service.ts'
 import type { PackOffer } from './orders/order-answers.ts'
 import { PurchaseMailService } from './orders/purchase-mail-service.ts'
 import { SessionService } from './session-service.ts'
+import type { GroupPlans } from './sign-in/group-plan-service.ts'
+import { GroupPlanService } from './sign-in/group-plan-service.ts'
 import { ProviderSignInService } from './sign-in/provider-sign-in-service.ts'
 import { SignInService } from './sign-in/sign-in-service.ts'
 import { SignUpService } from './sign-up-service.ts'
@@ -59,6 +61,7 @@ interface MembershipDeps {
   readonly oneTimePasswords: OneTimePasswords
   readonly passkeyProtocol: PasskeyProtocol
   readonly groupRoles: GroupRoles
+  readonly groupPlans: GroupPlans
   readonly rules: EmailRules & SignUpRules
   readonly attemptLimitTable: AttemptLimitTable
   readonly boostRules: BoostRules
@@ -167,9 +170,10 @@ export function createMembership(deps: MembershipDeps): Membership {
   const sessions = new SessionService(sharedDeps)
   const operatorRoles = new OperatorRoleService(sharedDeps)
   const passkeys = new PasskeyService(sharedDeps)
+  const groupPlans = new GroupPlanService({ ...sharedDeps, subscriptions })
   return {
     signIn: new SignInService({ ...sharedDeps, signUp, sessions }),
-    providerSignIn: new ProviderSignInService({ ...sharedDeps, signUp, sessions, operatorRoles }),
+    providerSignIn: new ProviderSignInService({ ...sharedDeps, signUp, sessions, operatorRoles, groupPlans }),
     account: new AccountService({ ...sharedDeps, deletions }),
     deletions,
     apiKeys: new ApiKeyService(sharedDeps),

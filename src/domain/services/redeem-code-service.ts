@@ -161,7 +161,7 @@ export class RedeemCodeService {
     const stretch = stretches.find(({ subscription }) => subscription.id === id)
     if (stretch === undefined) return null
     const isWaiting = stretch.startsAt > now
-    const running = queue.subscriptions.find(({ state }) => state !== 'waiting')
+    const running = queue.subscriptions.find(({ state, source }) => state !== 'waiting' && source !== 'group')
     const interrupts = isWaiting || running === undefined ? null : running.terms.plan.name
     const { startsAt, endsAt } = stretch
     return { outcome: { kind: 'plan', gift, startsAt, endsAt, isWaiting, interrupts }, queue: extended, added }
@@ -191,6 +191,7 @@ function createRedeemed({
     account,
     terms,
     source: 'code',
+    provider: null,
     order: null,
     renewal: 'none',
     nextTerms: null,

@@ -1,4 +1,5 @@
 /** Gives plans to accounts, begins and ends their subscriptions, and moves subscriptions to other terms. The only writer of plans. */
+import { applyGroupTerms } from '../billing/group-plan.ts'
 import type { Calendar } from '../billing/period.ts'
 import type { Plan, Plans } from '../billing/plan.ts'
 import { getPlan } from '../billing/plan.ts'
@@ -62,6 +63,33 @@ export class SubscriptionService {
     if (result?.change == null) return undefined
     this.#deps.onCredentialsChanged(account)
     return result.change
+  }
+
+  /**
+   * At a sign-in with a provider: gives the plan of its groups until twelve hours from now, or ends the one that they gave before (null).
+   * Undefined where nothing has changed.
+   */
+  async applyGroupPlan(
+    account: string,
+    provider: string,
+    plan: Plan | null,
+  ): Promise<{ readonly before: Entitlement; readonly change: EntitlementChange } | undefined> {
+    const { store, clock, ids, onCredentialsChanged } = this.#deps
+    const now = clock.now()
+    // Most sign-ins have no such plan, and write nothing.
+    if (plan === null && !(await store.subscriptions.list(account)).some((each) => each.provider === provider)) return undefined
+    const terms = plan === null ? null : await store.subscriptions.ensureTerms(plan, now)
+    const id = ids.next('sub_', now)
+    const result = await store.subscriptions.change(account, (entitlement) => {
+      // A plan that a version without terms gave with an end gets its terms from the job, and is no part of the queue before.
+      if (entitlement.isDeleted || (entitlement.planUntil !== null && entitlement.terms === null)) return null
+      const subscriptions = applyGroupTerms(entitlement.subscriptions, { id, account, provider, terms, now })
+      if (subscriptions === entitlement.subscriptions) return null
+      return this.arrange(entitlement, { ...this.toQueue(entitlement), subscriptions }, now, { endsDue: false })
+    })
+    if (result?.change == null) return undefined
+    onCredentialsChanged(account)
+    return { before: result.before, change: result.change }
   }
 
   /** Ends one subscription before its end; the next one begins. False where it has ended already. */
@@ -230,6 +258,7 @@ function createSubscription({
     account,
     terms,
     source: 'given',
+    provider: null,
     order: null,
     renewal: 'none',
     nextTerms: null,

@@ -14,6 +14,7 @@ import { notices } from './0012-notices.ts'
 import { passkeys } from './0013-passkeys.ts'
 import { takenOutTargets } from './0014-taken-out-targets.ts'
 import { moneyLists } from './0015-money-lists.ts'
+import { groupPlans } from './0016-group-plans.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   passkeys,
   takenOutTargets,
   moneyLists,
+  groupPlans,
 ]

@@ -34,6 +34,8 @@ export interface SubscriptionTable {
   account: string
   terms: string
   source: SubscriptionSource
+  /** The sign-in provider whose groups give it. */
+  provider: string | null
   /** The order that paid for it. */
   purchase: string | null
   renewal: Renewal

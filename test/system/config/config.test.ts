@@ -270,6 +270,17 @@ const broken: readonly [string, Record<string, unknown>, RegExp][] = [
     },
     /there is no plan 'gold'/,
   ],
+  [
+    'groups whose plan is none, or gives nothing',
+    {
+      signIn: {
+        providers: {
+          acme: { name: 'Acme', issuer: 'https://id.example', clientId: 'c', groups: { plans: { team: 'gold', all: 'free' } } },
+        },
+      },
+    },
+    /groups\.plans\.team: there is no plan 'gold'\.\n.*groups\.plans\.all: 'free' is no higher than the default plan 'free'/,
+  ],
   ['an empty metrics token', { metrics: { token: '' } }, /metrics\.token: is empty/],
   [
     'a scraper for a listener that is not there',

@@ -6,6 +6,7 @@ import { parseEmail } from '../../identity/email/email-address.ts'
 import type { Store } from '../../store.ts'
 import type { OpenedSession, SessionService } from '../session-service.ts'
 import type { OperatorRoleService } from '../operators/operator-role-service.ts'
+import type { GroupPlanService } from './group-plan-service.ts'
 import type { SignUpService } from '../sign-up-service.ts'
 
 interface ProviderSignInDeps {
@@ -13,6 +14,7 @@ interface ProviderSignInDeps {
   readonly signUp: SignUpService
   readonly sessions: SessionService
   readonly operatorRoles: Pick<OperatorRoleService, 'applyGroups'>
+  readonly groupPlans: Pick<GroupPlanService, 'applyGroups'>
   readonly writeAudit: AuditWriter
   readonly clock: { now(): number }
   readonly rules: EmailRules
@@ -100,6 +102,7 @@ export class ProviderSignInService {
     const opened = await this.#deps.sessions.open(account, 'provider', client)
     if (opened === undefined) return this.#refuseDisabled(provider, account, client)
     await this.#deps.operatorRoles.applyGroups(account, provider, groups, client)
+    await this.#deps.groupPlans.applyGroups(account, provider, groups, client)
     const isOffered =
       address !== null && address !== opened.account.email && (await this.#deps.signUp.findAccount(address)) === undefined
     return { ...opened, kind: 'signed-in', changedEmail: isOffered ? address : null }

@@ -14,6 +14,7 @@ export const account = {
   hello: 'Your usage',
   plan: 'Plan',
   planUntil: 'until {date}',
+  planByGroups: 'It follows your groups at {provider}: sign in there at least every 12 hours to keep it.',
   thenPlan: 'then {plan} until {date}',
   change: 'Compare plans',
   poolsTitle: 'Usage',

@@ -16,6 +16,7 @@ export const account: typeof english = {
   hello: '你的用量',
   plan: '套餐',
   planUntil: '至 {date}',
+  planByGroups: '该套餐由你在 {provider} 的用户组提供：至少每 12 小时通过它登录一次即可保留。',
   thenPlan: '之后 {plan} 至 {date}',
   change: '比较套餐',
   poolsTitle: '用量',

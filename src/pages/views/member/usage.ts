@@ -25,7 +25,7 @@ export async function createUsageView(page: PageContext): Promise<View> {
     heading: account.hello,
     end: html`<p class="plan-now">
       <span class="sub">${account.plan}</span> <strong data-plan>${plan.name}</strong>
-      ${viewer.planUntil !== null && renderPlanEnd(context, viewer.planUntil)} ${await renderNextPlans(context)}
+      ${viewer.planUntil !== null && renderPlanEnd(context, viewer.planUntil)} ${await renderFurtherPlans(context)}
       <a class="button quiet small" href="/plans">${account.change}</a>
     </p>`,
     content: html`<section aria-label="${account.poolsTitle}">
@@ -81,18 +81,22 @@ function renderPlanEnd({ t, locale, services }: PageContext, until: number): Htm
   return html`<time class="sub" datetime="${new Date(until).toISOString()}">${interpolate(t.account.planUntil, { date })}</time>`
 }
 
-/** What begins when the plan has ended, one line for each plan. */
-async function renderNextPlans({ t, locale, services, viewer }: MemberContext): Promise<readonly Html[]> {
+/** Whose groups give the plan, and what begins when it has ended, one line for each plan. */
+async function renderFurtherPlans({ t, locale, services, viewer }: MemberContext): Promise<readonly Html[]> {
   const { planUntil, terms } = viewer
   if (planUntil === null || terms === null) return []
   const stretches = await services.membership.subscriptions.listStretches(viewer.id)
   const next = stretches.filter(({ startsAt }) => startsAt >= planUntil)
+  const provider = stretches[0]?.subscription.provider ?? null
   const last = next.filter(
     ({ subscription }, index) => next[index + 1]?.subscription.terms.plan.id !== subscription.terms.plan.id,
   )
-  return last.map(({ subscription, endsAt }) => {
+  const texts = last.map(({ subscription, endsAt }) => {
     const date = formatDate(endsAt, locale, services.config.timeZone)
-    const text = interpolate(t.account.thenPlan, { plan: subscription.terms.plan.name, date })
-    return html`<span class="sub">${text}</span>`
+    return interpolate(t.account.thenPlan, { plan: subscription.terms.plan.name, date })
   })
+  const { providers } = services.config.signIn
+  const name = provider !== null && Object.hasOwn(providers, provider) ? providers[provider]?.name : undefined
+  const why = provider === null ? [] : [interpolate(t.account.planByGroups, { provider: name ?? provider })]
+  return [...why, ...texts].map((text) => html`<span class="sub">${text}</span>`)
 }

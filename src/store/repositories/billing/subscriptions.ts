@@ -182,6 +182,16 @@ export async function writeChange(
   const rank = ({ state }: Subscription): number => (state === 'ended' ? 0 : state === 'waiting' ? 1 : 2)
   for (const subscription of changed.toSorted((one, other) => rank(one) - rank(other))) {
     const row = toRow(subscription)
+    const { source, provider } = subscription
+    // Members sign in every day: what their groups gave before leaves no rows. The audit log has it.
+    if (source === 'group' && !isStored.has(subscription.id))
+      await transaction
+        .deleteFrom('subscription')
+        .where('account', '=', account)
+        .where('source', '=', source)
+        .where('provider', '=', provider)
+        .where('state', '=', 'ended')
+        .execute()
     await (isStored.has(subscription.id)
       ? transaction.updateTable('subscription').set(row).where('id', '=', subscription.id).execute()
       : transaction.insertInto('subscription').values(row).execute())
@@ -219,6 +229,7 @@ export function toSubscription(
     account: row.account,
     terms: toPlanTerms({ id: row.terms, plan: row.plan, content: row.content }),
     source: row.source,
+    provider: row.provider,
     order: row.purchase,
     renewal: row.renewal,
     nextTerms: row.next_terms,
@@ -237,6 +248,7 @@ function toRow(subscription: Subscription): SubscriptionTable {
     account: subscription.account,
     terms: subscription.terms.id,
     source: subscription.source,
+    provider: subscription.provider,
     purchase: subscription.order,
     renewal: subscription.renewal,
     next_terms: subscription.nextTerms,

@@ -12,6 +12,7 @@ const bought = (change: Partial<Subscription> = {}): Subscription => ({
   account: 'acc_1',
   terms,
   source: 'order',
+  provider: null,
   order: 'ord_1',
   renewal: 'provider',
   nextTerms: null,

@@ -24,6 +24,7 @@ function createSubscription(plan: 'pro' | 'max', span: string | null, change: Pa
     account: 'acc_1',
     terms: { id: `${plan}@1`, version: 1, plan: plans[plan] },
     source: 'code',
+    provider: null,
     order: null,
     renewal: 'none',
     nextTerms: null,

@@ -65,6 +65,7 @@ async function openBench(t: Test) {
     sessionPrefix: 'svc_sess_',
     operatorKeyPrefix: 'svc_op_',
     groupRoles: {},
+    groupPlans: {},
     passkeyProtocol: createPasskeyProtocol({
       name: 'svc',
       getSite: () => 'https://svc.example',

@@ -45,6 +45,7 @@ t.test('a request without an email takes as long as one with: until it is queued
     sessionPrefix: 'svc_sess_',
     operatorKeyPrefix: 'svc_op_',
     groupRoles: {},
+    groupPlans: {},
     passkeyProtocol: createPasskeyProtocol({
       name: 'svc',
       getSite: () => 'https://svc.example',

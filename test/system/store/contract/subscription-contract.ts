@@ -65,6 +65,7 @@ export function testSubscriptionContract(t: Test, open: (t: Test, nodes: number)
         account: one,
         terms,
         source: 'order',
+        provider: null,
         order: null,
         renewal: 'provider',
         nextTerms: null,
@@ -241,6 +242,72 @@ export function testSubscriptionContract(t: Test, open: (t: Test, nodes: number)
       t.same(others, [])
       t.equal(all.filter(({ state }) => state === 'ended').length, 19)
       t.match(await store.accounts.find(one), { plan: running?.terms.plan.id ?? '', terms: { id: running?.terms.id } })
+    },
+    3,
+  )
+
+  test('a plan of groups ends twelve hours after the last sign-in, and a sign-in every hour makes no further row', async (t, store) => {
+    const time = { now: noon }
+    const service = createSubscriptionService(store, time)
+    const hour = day / 24
+    for (let count = 0; count < 30; count += 1) {
+      time.now = noon + count * hour
+      await service.applyGroupPlan(one, 'acme', firstPlans.pro)
+      await service.advanceDue()
+    }
+    const end = noon + 41 * hour
+    t.match(await store.accounts.find(one), { plan: 'pro', planUntil: end, terms: { id: 'pro@1' } })
+    t.match(await store.subscriptions.list(one, { includeEnded: true }), [
+      { source: 'group', provider: 'acme', state: 'active', startsAt: noon, endsAt: end },
+    ])
+    time.now = end - 1
+    await service.advanceDue()
+    t.match(await store.accounts.find(one), { plan: 'pro' })
+    time.now = end
+    await service.advanceDue()
+    t.match(await store.accounts.find(one), { plan: 'free', planUntil: null, terms: null })
+    // Every day anew, and with another plan.
+    for (const plan of [firstPlans.pro, firstPlans.max, firstPlans.pro]) {
+      time.now += day
+      await service.advanceDue()
+      t.match((await service.applyGroupPlan(one, 'acme', plan))?.change, { plan: plan.id, planUntil: time.now + 12 * hour })
+      t.equal((await store.subscriptions.list(one, { includeEnded: true })).length, 1, 'those of before leave no rows')
+    }
+    t.match((await service.applyGroupPlan(one, 'acme', firstPlans.max))?.change, { plan: 'max' })
+    t.match((await service.applyGroupPlan(one, 'acme', null))?.change, { plan: 'free', planUntil: null })
+    t.equal(await service.applyGroupPlan(one, 'acme', null), undefined)
+    t.equal(await service.applyGroupPlan(toAccountId(9), 'acme', firstPlans.pro), undefined, 'no such account')
+  })
+
+  test('a plan of groups neither replaces nor lowers what was given by hand', async (t, store) => {
+    const time = { now: noon }
+    const service = createSubscriptionService(store, time)
+    await service.give(one, firstPlans.max, noon + day)
+    const given = await store.subscriptions.list(one)
+    await service.applyGroupPlan(one, 'acme', firstPlans.pro)
+    t.match(await store.accounts.find(one), { plan: 'max', planUntil: noon + day })
+    await service.applyGroupPlan(one, 'acme', null)
+    t.same(await store.subscriptions.list(one), given)
+    await service.give(one, firstPlans.max, null)
+    await service.applyGroupPlan(one, 'acme', firstPlans.pro)
+    t.match(await store.accounts.find(one), { plan: 'max', planUntil: null, terms: null })
+    // An older version gave a plan with an end, which no job has taken over yet.
+    await addAccount(store, 2)
+    await store.accounts.setPlan(toAccountId(2), 'max', noon + day)
+    t.equal(await service.applyGroupPlan(toAccountId(2), 'acme', firstPlans.pro), undefined)
+    t.match(await store.accounts.find(toAccountId(2)), { plan: 'max', planUntil: noon + day })
+  })
+
+  test(
+    'sign-ins at the same time make one subscription of groups',
+    async (t, store, nodes) => {
+      const time = { now: noon }
+      await Promise.all(
+        Array.from({ length: 12 }, (_, index) =>
+          createSubscriptionService(pickNode(nodes, index), time).applyGroupPlan(one, 'acme', firstPlans.pro),
+        ),
+      )
+      t.match(await store.subscriptions.list(one, { includeEnded: true }), [{ source: 'group', state: 'active' }])
     },
     3,
   )

@@ -47,7 +47,7 @@ export const member = {
     cancelled: 'not renewed',
     ended: 'ended',
   } as Record<SubscriptionState, string>,
-  sources: { given: 'given', code: 'by a code', order: 'bought' } as Record<SubscriptionSource, string>,
+  sources: { given: 'given', code: 'by a code', order: 'bought', group: 'by a group' } as Record<SubscriptionSource, string>,
   turns: 'Turns and what they cost',
   findTurns: 'Find turns',
   turn: 'Turn',

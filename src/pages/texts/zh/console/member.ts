@@ -42,7 +42,7 @@ export const member: typeof englishMember = {
   expires: '到期',
   subscriptions: '购买和赠送的套餐',
   subscriptionStates: { waiting: '等待中', active: '生效中', past_due: '付款失败', cancelled: '不再续费', ended: '已结束' },
-  sources: { given: '赠予', code: '兑换码', order: '购买' },
+  sources: { given: '赠予', code: '兑换码', order: '购买', group: '用户组' },
   turns: '请求与扣费',
   findTurns: '查找请求',
   turn: '请求',

@@ -54,6 +54,7 @@ async function open(t: Test) {
       account,
       terms,
       source: 'order',
+      provider: null,
       order: order.id,
       renewal: 'provider',
       nextTerms: null,

@@ -238,6 +238,7 @@ t.test('a deletion waits while a provider renews the plan, and the account is no
     account: id,
     terms: await store.subscriptions.ensureTerms(getPlan(gateway.services.config, 'pro'), now),
     source: 'order',
+    provider: null,
     order: 'ord_1',
     renewal: 'provider',
     nextTerms: null,

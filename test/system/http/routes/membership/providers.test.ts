@@ -44,7 +44,7 @@ async function start(
           issuer: provider.issuer,
           clientId: providerClient.id,
           clientSecret: providerClient.secret,
-          groups: { roles: { staff: 'support', books: 'finance' } },
+          groups: { roles: { staff: 'support', books: 'finance' }, plans: { 'team-max': 'max', team: 'pro' } },
         },
       },
     },
@@ -337,5 +337,44 @@ t.test('groups of the provider make a member an operator, and take the role at t
   t.same(
     changes.map(({ detail }) => detail?.['after']),
     [null, 'support', 'finance', 'support'],
+  )
+})
+
+t.test('groups of the provider give a plan for twelve hours, and the member reads why', async (t) => {
+  const { gateway, provider } = await start(t)
+  const { store, clock } = gateway.services
+  const rejoin = async (groups: unknown): Promise<WebsiteClient> => {
+    Object.assign(people['dan'] ?? {}, { groups })
+    const browser = new WebsiteClient(gateway)
+    await signInThrough(browser, provider, 'dan')
+    return browser
+  }
+  const readPlan = async () => (await store.accounts.find('dan@example.com'))?.plan
+  await rejoin([{ team: true }])
+  t.equal(await readPlan(), 'free')
+  const before = clock.now()
+  const browser = await rejoin(['team'])
+  const { body } = await browser.get('usage')
+  t.equal(body.plan, 'pro')
+  const lasts = Date.parse(body.plan_until) - before
+  t.ok(lasts >= 12 * 3_600_000 && lasts <= 12 * 3_600_000 + (clock.now() - before))
+  t.match((await browser.get(`${gateway.url}/account`)).body, /groups at Acme: sign in there at least every 12 hours/)
+  t.match((await browser.get(`${gateway.url}/account`, { 'accept-language': 'zh' })).body, /至少每 12 小时/)
+  await rejoin(['team'])
+  await rejoin(['team', 'team-max'])
+  t.equal(await readPlan(), 'max', 'the first plan of the configuration')
+  const last = await rejoin([])
+  t.equal(await readPlan(), 'free')
+  t.notMatch((await last.get(`${gateway.url}/account`)).body, /groups at Acme/)
+  const account = await store.accounts.find('dan@example.com')
+  const changes = await store.audit.list({ account: account?.id ?? '', event: 'plan_changed', limit: 9 })
+  t.match(
+    changes.map(({ detail }) => [detail?.['by'], detail?.['before'], detail?.['plan']]),
+    [
+      ['acme', 'max', 'free'],
+      ['acme', 'pro', 'max'],
+      ['acme', 'free', 'pro'],
+    ],
+    'a sign-in that only moves the end is not recorded',
   )
 })

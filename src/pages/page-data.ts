@@ -25,6 +25,7 @@ export interface PageProps {
     readonly searchSchema: string
   }
   readonly 'console-now': NoProps
+  readonly 'console-turns': NoProps
   readonly docs: {
     /** What stands for the reader's key in the snippets. */
     readonly placeholder: string

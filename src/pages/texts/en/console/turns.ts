@@ -34,6 +34,8 @@ export const turns = {
   noTime: 'There is no such time. Write it as 2026-11-29 or 2026-11-29 14:05.',
   noZone: 'There is no time zone {zone}.',
   endsBefore: 'The end must be after the beginning.',
+  pause: 'Pause',
+  resume: 'Show new turns',
   exportCsv: 'CSV',
   exportProof: 'CSV needs a fresh code',
 }

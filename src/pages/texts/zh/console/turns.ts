@@ -36,6 +36,8 @@ export const turns: typeof englishTurns = {
   noTime: '没有这个时间。请写成 2026-11-29 或 2026-11-29 14:05。',
   noZone: '没有时区 {zone}。',
   endsBefore: '结束时间必须晚于开始时间。',
+  pause: '暂停更新',
+  resume: '显示新请求',
   exportCsv: 'CSV',
   exportProof: '导出 CSV 需要新验证码',
 }

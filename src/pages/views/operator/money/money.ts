@@ -12,7 +12,7 @@ import { interpolate, requireOperatorContext } from '../../../page.ts'
 import type { OperatorContext, PageContext, View } from '../../../page.ts'
 import { createOperatorView } from '../operator-frame.ts'
 import { consoleSections, hasScope } from '../sections.ts'
-import { renderProgress } from '../turns/turn-search-form.ts'
+import { describeProgress } from '../turns/turn-search-form.ts'
 import { toSearchQuery } from '../turns/turn-search.ts'
 import { renderMoneyChart } from './money-chart.ts'
 import { readMoneyFigures } from './money-figures.ts'
@@ -35,7 +35,7 @@ export async function createMoneyView(page: PageContext): Promise<View> {
   const view = createOperatorView(context, {
     title: t.console.sections.money,
     lead: html`${interpolate(texts.lead, { first: search.first, last: search.last, zone: services.config.timeZone })}
-    ${renderProgress(context, progress)}`,
+    ${describeProgress(context, progress)}`,
     content: html`${renderMoneyTabs(context, 'figures')} ${renderSearch(context, search)} ${renderTotals(context, search, total)}
       <section class="card">
         <div class="card-head pad-head"><h2>${texts.groupings[search.by]}</h2></div>

@@ -8,7 +8,7 @@ import type { Html } from '../../../html.ts'
 import { fillText, interpolate, requireOperatorContext } from '../../../page.ts'
 import type { OperatorContext, PageContext, View } from '../../../page.ts'
 import { createOperatorView } from '../operator-frame.ts'
-import { renderProgress } from '../turns/turn-search-form.ts'
+import { describeProgress } from '../turns/turn-search-form.ts'
 import { readSpan, renderSpans, toUpstreamPath } from './route-links.ts'
 import { renderOut, renderRouteTables } from './route-table.ts'
 import type { RoutingState } from './route-table.ts'
@@ -43,7 +43,7 @@ export async function readState(
   ])
   const { from }: RoutingReport = report
   const since = fillText(t.console.routing.lead, { from: renderTime(context, from) })
-  return { lead: html`${since} ${renderProgress(context, progress)}`, state: { span, report, node, takenOut } }
+  return { lead: html`${since} ${describeProgress(context, progress)}`, state: { span, report, node, takenOut } }
 }
 
 function renderTakenOut(context: OperatorContext, { takenOut, span }: RoutingState): Html {

@@ -12,7 +12,7 @@ import { interpolate, requireOperatorContext } from '../../../page.ts'
 import type { OperatorContext, PageContext, View } from '../../../page.ts'
 import { createOperatorView } from '../operator-frame.ts'
 import { consoleSections } from '../sections.ts'
-import { renderProgress, renderTurnSearch } from './turn-search-form.ts'
+import { describeProgress, renderTurnSearch } from './turn-search-form.ts'
 import { noTarget, readTurnSearch, toSearchQuery } from './turn-search.ts'
 import type { SearchField } from './turn-search.ts'
 import { nameEnding, renderTurnLink } from './turn-table.ts'
@@ -52,7 +52,8 @@ export async function createFailuresView(page: PageContext): Promise<View> {
       })
   const view = createOperatorView(context, {
     title: t.console.sections.failures,
-    lead: html`${!isBad && html`${renderTime(context, from)} – ${renderTime(context, to)} ·`} ${renderProgress(context, progress)}`,
+    lead: html`${!isBad && html`${renderTime(context, from)} – ${renderTime(context, to)} ·`}
+    ${describeProgress(context, progress)}`,
     content: html`${renderTurnSearch(context, { path, fields, search: { ...search, faults } })}
       <section class="card">
         ${

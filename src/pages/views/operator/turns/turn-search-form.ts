@@ -26,11 +26,11 @@ export function renderTurnSearch(
 }
 
 /** What the lists lack, which are written behind the ledger. */
-export function renderProgress({ t, language }: OperatorContext, { behindMs }: HistoryProgress): Html {
+export function describeProgress({ t, language }: OperatorContext, { behindMs }: HistoryProgress): string {
   const { turns: texts } = t.console
-  if (behindMs === 0) return html`${texts.complete}`
-  if (behindMs === null) return html`${texts.beingMade}`
-  return html`${interpolate(texts.behind, { seconds: formatNumber(Math.max(1, Math.round(behindMs / 1000)), language) })}`
+  if (behindMs === 0) return texts.complete
+  if (behindMs === null) return texts.beingMade
+  return interpolate(texts.behind, { seconds: formatNumber(Math.max(1, Math.round(behindMs / 1000)), language) })
 }
 
 function renderField(context: OperatorContext, name: SearchField, { typed, faults }: TurnSearch): Html {

@@ -1,4 +1,5 @@
 /** `/operator/turns`: ended turns of all members, newest first, with filters that stand in the address. */
+import { GatewayError } from '../../../../errors.ts'
 import { decideAccess } from '../../../../domain/identity/operators/operator-actor.ts'
 import { formatInstant } from '../../../../domain/instant.ts'
 import type { TurnFilter, TurnPage, TurnPosition } from '../../../../domain/turn-history/turn-history.ts'
@@ -10,12 +11,23 @@ import type { OperatorContext, PageContext, View } from '../../../page.ts'
 import { renderCursorPager } from '../cursor-pager.ts'
 import { createOperatorView } from '../operator-frame.ts'
 import { consoleSections } from '../sections.ts'
-import { renderProgress, renderTurnSearch } from './turn-search-form.ts'
+import { describeProgress, renderTurnSearch } from './turn-search-form.ts'
 import { readTurnSearch, searchFields, toSearchQuery } from './turn-search.ts'
 import { renderTurnTable } from './turn-table.ts'
 
 const { path, access } = consoleSections.turns
+export const liveTurnsPath = '/operator/live/turns'
 const pageSize = 50
+/** Of a turn that has just ended: it began within this time. */
+const liveSpanMs = 3_600_000
+
+/** What a stream sends; the page loads the rows themselves from its own address, because no script may turn text into markup. */
+export interface LiveTurns {
+  /** Turns of the first page that the poll before did not find, newest first. */
+  readonly added: readonly number[]
+  /** How far the list is behind the ledger, in words. */
+  readonly progress: string
+}
 
 export async function createTurnsView(page: PageContext): Promise<View> {
   const context = requireOperatorContext(page)
@@ -30,12 +42,14 @@ export async function createTurnsView(page: PageContext): Promise<View> {
   const found: TurnPage = isBad
     ? { turns: [], next: null }
     : await turnHistory.listTurns(search.filter, { limit: pageSize, ...(after === null ? {} : { after }) })
+  const isLive = !isBad && cursor === ''
   const view = createOperatorView(context, {
     title: t.console.sections.turns,
-    lead: renderProgress(context, progress),
-    end: !isBad && renderExport(context, search.filter),
+    lead: html`<span data-live-progress>${describeProgress(context, progress)}</span>`,
+    end: !isBad && html`<p class="actions">${isLive && renderPause(context)} ${renderExport(context, search.filter)}</p>`,
+    ...(isLive ? { script: { name: 'console-turns', texts: {}, props: {} } } : {}),
     content: html`${renderTurnSearch(context, { path, fields: searchFields, search })}
-      <section class="card">
+      <section class="card" ${isLive && html`data-live-turns="${liveTurnsPath}${toSearchQuery(search.typed)}"`}>
         ${found.turns.length === 0 ? renderNone(context, { isBad, isCursor: cursor !== '' }) : renderTurnTable(context, t.console.sections.turns, found.turns)}
         ${renderCursorPager(context, {
           label: t.console.sections.turns,
@@ -46,6 +60,33 @@ export async function createTurnsView(page: PageContext): Promise<View> {
       </section>`,
   })
   return isBad ? { ...view, status: 400 } : view
+}
+
+/**
+ * Returns what reads the next event of a stream. Turns are found by when they began, so that each reading is of the first page: a turn that
+ * began before those that are known may have ended since. The first event has the whole page, because turns may end while a browser opens the
+ * stream. @throws GatewayError for filters that cannot be used
+ */
+export async function openLiveTurns(context: OperatorContext): Promise<(context: OperatorContext) => Promise<LiveTurns>> {
+  const { filter, faults } = await readTurnSearch(context)
+  const [param] = Object.keys(faults)
+  if (param !== undefined) throw new GatewayError('invalid_request', { param })
+  let known: ReadonlySet<number> = new Set()
+  return async ({ services, ...rest }) => {
+    const { turnHistory } = services.membership
+    const progress = await turnHistory.readProgress()
+    const from = Math.max(filter.from ?? 0, services.clock.now() - liveSpanMs)
+    const { turns } = await turnHistory.listTurns({ ...filter, from }, { limit: pageSize })
+    const added = turns.map(({ id }) => id).filter((id) => !known.has(id))
+    known = new Set(turns.map(({ id }) => id))
+    return { added, progress: describeProgress({ services, ...rest }, progress) }
+  }
+}
+
+/** Hidden until a script runs. */
+function renderPause({ t }: OperatorContext): Html {
+  const { turns: texts } = t.console
+  return html`<button class="button quiet small" type="button" data-live-pause="${texts.resume}" hidden>${texts.pause}</button>`
 }
 
 function renderNone({ t }: OperatorContext, { isBad, isCursor }: { readonly isBad: boolean; readonly isCursor: boolean }): Html {

@@ -2,8 +2,11 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { createClock } from '../../../../../src/system/clock.ts'
-import { createOperator, openConsole } from '../../../../support/gateway/operators.ts'
+import type { LiveTurns } from '../../../../../src/pages/views/operator/turns/turns.ts'
+import { consoleCookie, createOperator, openConsole } from '../../../../support/gateway/operators.ts'
 import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
+import type { WebsiteClient } from '../../../../support/gateway/website-client.ts'
 import type { Turn } from '../../../../../src/domain/billing/ledger.ts'
 import { listLinks } from '../../../../support/website/page-links.ts'
 
@@ -15,6 +18,11 @@ async function open(t: Test) {
   const owner = await createOperator(gateway, 'ann@example.com', 'owner')
   const console = await openConsole(gateway, owner)
   const member = await gateway.createMember('pro')
+  const collect = async (): Promise<void> => {
+    await gateway.waitUntilSettled()
+    const { membership, clock } = gateway.services
+    await membership.turnHistory.collect(90, { clock, signal: new AbortController().signal })
+  }
   const chat = async (status = 200): Promise<void> => {
     gateway.demo.script(() => (status === 200 ? {} : { status }))
     const messages = [{ role: 'user', content: prompt }]
@@ -23,9 +31,7 @@ async function open(t: Test) {
   await chat()
   now += 60_000
   await chat(500)
-  await gateway.waitUntilSettled()
-  const { membership, clock } = gateway.services
-  await membership.turnHistory.collect(90, { clock, signal: new AbortController().signal })
+  await collect()
   const [failed, charged] = (await gateway.listTurns()) as [Turn, Turn]
   const show = async (path: string, client = console) => {
     const { status, body } = await client.get(`${gateway.url}/operator/${path}`)
@@ -33,7 +39,7 @@ async function open(t: Test) {
     return { status, body: body as string }
   }
   const pass = (ms: number): void => void (now += ms)
-  return { gateway, owner, console, member, failed, charged, show, pass }
+  return { gateway, owner, console, member, failed, charged, chat, collect, show, pass }
 }
 
 const listTurnIds = (body: string): readonly number[] =>
@@ -86,6 +92,56 @@ t.test('turns are found by filters that stand in the address', async (t) => {
   const finance = await openConsole(gateway, await createOperator(gateway, 'fin@example.com', 'finance'))
   t.equal((await show('turns', finance)).status, 403)
   t.ok(owner.account)
+})
+
+/** The turns of each event that has any. */
+async function* followTurns(
+  gateway: TestGateway,
+  client: WebsiteClient,
+  { query, signal }: { readonly query: string; readonly signal: AbortSignal },
+): AsyncGenerator<readonly number[], void> {
+  const headers = { cookie: `${consoleCookie}=${client.cookies.get(consoleCookie)}` }
+  const { body, status } = await fetch(`${gateway.url}/operator/live/turns?${query}`, { headers, signal })
+  if (body === null || status !== 200) throw new Error(`no stream: HTTP ${status}`)
+  let text = ''
+  for await (const part of body) {
+    text += Buffer.from(part).toString()
+    const events = text.split('\n\n')
+    text = events.pop() ?? ''
+    for (const event of events) {
+      const { added } = JSON.parse(event.replace(/^data: /, '')) as LiveTurns
+      if (added.length > 0) yield added
+    }
+  }
+}
+
+t.test('turns that match the filters are events as they end, until the role is taken', async (t) => {
+  const { gateway, owner, console, failed, charged, chat, collect, show } = await open(t)
+  t.match((await show('turns?ending=failed')).body, 'data-live-turns="/operator/live/turns?ending=failed"')
+  t.notMatch((await show(`turns?cursor=${failed.startedAt}.${failed.id}`)).body, 'data-live-turns', 'only the first page')
+  const leave = new AbortController()
+  const follow = (query: string, client = console) => followTurns(gateway, client, { query, signal: leave.signal })
+  const [all, failures] = [follow(''), follow('ending=failed')]
+  t.same((await all.next()).value, [failed.id, charged.id], 'the first event has the page')
+  t.same((await failures.next()).value, [failed.id])
+  await chat()
+  await chat(500)
+  await collect()
+  const [newest, before] = (await gateway.listTurns()) as [Turn, Turn]
+  t.same((await all.next()).value, [newest.id, before.id])
+  t.same((await failures.next()).value, [newest.id])
+
+  for (const query of ['from=yesterday', 'target=x']) await t.rejects(follow(query).next(), /HTTP 400/, query)
+  const figures = { headers: { cookie: console.cookieHeader() }, signal: leave.signal }
+  for (let count = 0; count < 3; count += 1) t.equal((await fetch(`${gateway.url}/operator/live`, figures)).status, 200)
+  await t.rejects(follow('').next(), /HTTP 503/, 'one bound for both kinds of streams')
+  // The last owner keeps the role.
+  await createOperator(gateway, 'bob@example.com', 'owner')
+  const { store, clock } = gateway.services
+  await store.operators.setRole(owner.account, { name: 'finance', provider: null }, clock.now())
+  t.same(await all.next(), { value: undefined, done: true })
+  await t.rejects(follow('').next(), /HTTP 40[13]/)
+  leave.abort()
 })
 
 t.test('what cannot be searched for has a word beside its field', async (t) => {

@@ -148,7 +148,8 @@ export function createServices(deps: ServiceDeps): CreatedServices {
     oneTimePasswords: createOneTimePasswords({ issuer: config.brand.name, secret, random: (size) => ids.bytes(size) }),
     passkeyProtocol: createPasskeyProtocol({
       name: config.brand.name,
-      getSite: () => origins.site,
+      // Operators prove themselves where the console is.
+      getSite: () => config.console.origin ?? origins.site,
       random: (size) => ids.bytes(size),
     }),
     rules: { ...config.signIn, isDisposable: config.signIn.blockDisposable ? createDisposableDomainCheck() : () => false },

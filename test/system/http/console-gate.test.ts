@@ -2,12 +2,15 @@
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import type { Test } from 'tap'
+import { unknownReader } from '../../../src/domain/identity/reader.ts'
 import { createOperator, createOperatorKey, openConsole } from '../../support/gateway/operators.ts'
 import { readEmailsTo, waitForEmailCode } from '../../support/gateway/website-client.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
+import { SoftwareAuthenticator } from '../../support/passkeys/software-authenticator.ts'
 import { readFormFields } from '../../support/website/page-form.ts'
 
 const members = 'members.test:8080'
@@ -146,4 +149,31 @@ t.test('networks bound the whole origin of the console', async (t) => {
   const gateway = await openOwn(t, { networks: ['10.0.0.0/8'] })
   await createOperator(gateway, 'owner@example.com', 'owner')
   for (const path of ['/operator', '/sign-in', '/', '/api/operator/v1/me']) t.equal((await ask(gateway, path)).status, 404, path)
+})
+
+t.test('passkeys belong to the console’s origin', async (t) => {
+  const host = 'console.localhost:8080'
+  const gateway = await openOwn(t, { origin: `http://${host}` })
+  const owner = await createOperator(gateway, 'owner@example.com', 'owner')
+  const { membership, clock } = gateway.services
+  const key = (await membership.secondFactors.begin(owner.account, 'owner@example.com'))?.key ?? ''
+  const code = new TOTP({ secret: Secret.fromBase32(key) }).generate({ timestamp: clock.now() })
+  const client = { ip: '::1', network: '::1', requestId: 'mbr_x', name: null, deviceTokens: null, reader: unknownReader }
+  await membership.secondFactors.confirm(owner.account, code, client)
+  const cookie = `${owner.browser.cookieHeader()}; ${(await openConsole(gateway, owner)).cookieHeader()}`
+  const send = (path: string, type: string, body: string) =>
+    ask(gateway, path, { host, method: 'POST', headers: { cookie, origin: `http://${host}`, 'content-type': type }, body })
+  const add = async (site: string) => {
+    const asked = await send('/api/membership/auth/passkeys/options', 'application/json', '{"purpose":"register"}')
+    const { options } = JSON.parse(asked.body)
+    t.equal(options.rp.id, 'console.localhost')
+    const page = (await ask(gateway, '/operator/session', { host, headers: { cookie } })).body
+    const fields = readFormFields(page, { action: 'add_passkey', subject: '' })
+    fields.set('name', 'phone')
+    fields.set('passkey', new SoftwareAuthenticator(site).register(options))
+    return send('/operator/session', 'application/x-www-form-urlencoded', fields.toString())
+  }
+  t.equal((await add(`http://${members}`)).status, 400)
+  t.equal((await add(`http://${host}`)).status, 303)
+  t.match(await membership.passkeys.list(owner.account), [{ name: 'phone' }])
 })

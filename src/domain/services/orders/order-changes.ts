@@ -85,8 +85,8 @@ export class OrderChanges {
       return written
     })
     if (result === undefined) return undefined
-    if (result === 'payment_of_another_order') return this.#refusePayment(id, by, now)
-    if (result === 'reference_of_another_order') return this.#refuseReference(id, by, now)
+    if (result === 'payment_of_another_order') return this.#refusePayment(id, by, now, author)
+    if (result === 'reference_of_another_order') return this.#refuseReference(id, by, now, author)
     if (result.isChanged && written !== null) await this.#follow(written, author)
     return result.order
   }
@@ -153,21 +153,29 @@ export class OrderChanges {
   }
 
   /** The money of this answer belongs to another order, so this one stays unpaid. */
-  async #refusePayment(id: string, by: OrderActor, now: number): Promise<Order | undefined> {
-    return this.#write(id, (order) => withProblemStep(order, recordProblem(order, 'payment_of_another_order', now), [], now, by))
+  async #refusePayment(id: string, by: OrderActor, now: number, author?: OperatorAuthor): Promise<Order | undefined> {
+    const refuse = (order: Order): OrderChange =>
+      withProblemStep(order, recordProblem(order, 'payment_of_another_order', now), [], now, by)
+    return this.#write(id, refuse, author)
   }
 
   /** The provider has opened nothing for this order: the same change of a plan was ordered twice at the same time. */
-  async #refuseReference(id: string, by: OrderActor, now: number): Promise<Order | undefined> {
+  async #refuseReference(id: string, by: OrderActor, now: number, author?: OperatorAuthor): Promise<Order | undefined> {
     const reason = 'another order has this payment: the same was ordered twice'
-    return this.#write(id, (order) => (order.state === 'created' ? recordClosed(order, 'cancelled', now, by, reason) : null))
+    const refuse = (order: Order): OrderChange | null =>
+      order.state === 'created' ? recordClosed(order, 'cancelled', now, by, reason) : null
+    return this.#write(id, refuse, author)
   }
 
-  async #write(id: string, decide: (order: Order) => OrderChange | null): Promise<Order | undefined> {
+  async #write(
+    id: string,
+    decide: (order: Order) => OrderChange | null,
+    author: OperatorAuthor | undefined,
+  ): Promise<Order | undefined> {
     const { store } = this.#deps
     let written: OrderChange | null = null
     const result = await store.orders.change(id, (order) => (written = withNotices(decide(order))))
-    if (typeof result === 'object' && result.isChanged && written !== null) await this.#follow(written)
+    if (typeof result === 'object' && result.isChanged && written !== null) await this.#follow(written, author)
     return typeof result === 'object' ? result.order : store.orders.find(id)
   }
 

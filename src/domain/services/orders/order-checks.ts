@@ -17,6 +17,7 @@ import { formatOrderTitle } from '../../billing/order-title.ts'
 import { PaymentProviderError } from '../../billing/payment-provider.ts'
 import type { OpenedCheckout, PaymentFacts, PaymentProvider } from '../../billing/payment-provider.ts'
 import type { Store } from '../../store.ts'
+import type { OperatorAuthor } from '../operators/operator-author.ts'
 import type { OrderChanges } from './order-changes.ts'
 import type { OrderRefunds } from './order-refunds.ts'
 import type { OrderRenewals } from './order-renewals.ts'
@@ -175,10 +176,10 @@ export class OrderChecks {
       )
   }
 
-  async #recordUnpaidFacts(id: string, facts: PaymentFacts, by: OrderActor): Promise<Order | undefined> {
-    return this.#changes.apply(id, by, (stored) =>
-      stored.paidAt === null ? recordUnpaid(stored, facts, this.#deps.clock.now(), by) : null,
-    )
+  async #recordUnpaidFacts(id: string, facts: PaymentFacts, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined> {
+    const decide = (stored: Order): Transition | null =>
+      stored.paidAt === null ? recordUnpaid(stored, facts, this.#deps.clock.now(), by) : null
+    return this.#changes.apply(id, by, decide, { author })
   }
 
   /** The provider of a transfer knows nothing before the operator confirms it. */
@@ -282,13 +283,17 @@ export class OrderChecks {
       )
   }
 
-  async cancel(id: string, by: OrderActor): Promise<Order | undefined> {
+  async cancel(id: string, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined> {
     const { store, providers, clock } = this.#deps
     const order = await store.orders.find(id)
     if (order === undefined || (order.state !== 'created' && order.state !== 'sent')) return order
     const close = () =>
-      this.#changes.apply(id, by, (stored) =>
-        stored.state === 'created' || stored.state === 'sent' ? recordClosed(stored, 'cancelled', clock.now(), by) : null,
+      this.#changes.apply(
+        id,
+        by,
+        (stored) =>
+          stored.state === 'created' || stored.state === 'sent' ? recordClosed(stored, 'cancelled', clock.now(), by) : null,
+        { author },
       )
     const provider = providers.get(order.provider)
     if (order.reference === null || provider === undefined) return close()
@@ -296,11 +301,11 @@ export class OrderChecks {
       const ref = { order: id, reference: order.reference, payment: order.payment }
       await provider.cancel(ref)
       const facts = await provider.query(ref)
-      const changed = await this.#recordUnpaidFacts(id, facts, by)
+      const changed = await this.#recordUnpaidFacts(id, facts, by, author)
       // What is paid and not final yet may become money after days, so that it is asked about until then.
       return changed?.state === 'sent' && facts.state !== 'pending' ? await close() : changed
     } catch (error) {
-      await this.recordFailure(order, error, by)
+      await this.recordFailure(order, error, by, author)
       return store.orders.find(id)
     }
   }
@@ -335,15 +340,16 @@ export class OrderChecks {
   }
 
   /** A provider that fails becomes a row of the story; other errors are thrown. */
-  async recordFailure(order: Order, error: unknown, by: OrderActor): Promise<void> {
+  async recordFailure(order: Order, error: unknown, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     if (!(error instanceof PaymentProviderError)) throw error
     const { reason, message, setting } = error
-    await this.#changes.apply(order.id, by, (stored) => {
+    const decide = (stored: Order): Transition | null => {
       const now = this.#deps.clock.now()
       // The provider will never open it.
       if (stored.state === 'created' && reason === 'refused') return recordClosed(stored, 'cancelled', now, by, message)
       return recordFailure(stored, { reason, message, setting }, now, by)
-    })
+    }
+    await this.#changes.apply(order.id, by, decide, { author })
   }
 }
 

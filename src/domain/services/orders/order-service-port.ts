@@ -34,11 +34,11 @@ export interface OrderServicePort {
   /** Asks the provider, and grants what was paid. A provider that fails becomes a row of the story. Undefined where there is no such order. */
   check(id: string, by: OrderActor): Promise<Order | undefined>
   /** Cancels what is not paid. Returns the order as it is then, which may have been paid meanwhile. */
-  cancel(id: string, by: OrderActor): Promise<Order | undefined>
+  cancel(id: string, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined>
   /** The buyer's name and address on the receipt, in lines. */
   setBuyer(id: string, buyer: readonly string[]): Promise<Order | undefined>
   /** Records money that the operator has received, all of it so far. Where it is enough, grants the order. */
-  confirm(id: string, received: Money, reference?: string): Promise<Order | undefined>
+  confirm(id: string, received: Money, reference?: string, author?: OperatorAuthor): Promise<Order | undefined>
   /** Undefined where there is no such order, or where nothing was paid for it. */
   quoteRefund(id: string): Promise<RefundQuote | undefined>
   /** Where a provider gives no answer, the refund is `started`, and the provider is asked until its answer is final. */

@@ -6,6 +6,7 @@ import { formatMoney } from '../../billing/money.ts'
 import type { Money } from '../../billing/money.ts'
 import type { Order, OrderActor, OrderFilter, OrderStep } from '../../billing/order.ts'
 import { findPaymentProblem, recordPayment } from '../../billing/order-rules.ts'
+import type { Transition } from '../../billing/order-rules.ts'
 import { PaymentProviderError } from '../../billing/payment-provider.ts'
 import type { NotificationAnswer, RawNotification } from '../../billing/payment-provider.ts'
 import type { Ledger } from '../../billing/ledger.ts'
@@ -121,8 +122,8 @@ export class OrderService implements OrderServicePort {
     return this.#checks.sweep(signal)
   }
 
-  cancel(id: string, by: OrderActor): Promise<Order | undefined> {
-    return this.#checks.cancel(id, by)
+  cancel(id: string, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined> {
+    return this.#checks.cancel(id, by, author)
   }
 
   receive(provider: string, notification: RawNotification): Promise<NotificationAnswer> {
@@ -137,16 +138,16 @@ export class OrderService implements OrderServicePort {
   }
 
   /** What its provider could still be paid for is closed there first: a second payment would grant nothing. */
-  async confirm(id: string, received: Money, reference?: string): Promise<Order | undefined> {
+  async confirm(id: string, received: Money, reference?: string, author?: OperatorAuthor): Promise<Order | undefined> {
     const { store, providers, clock } = this.#deps
     const open = await store.orders.find(id)
     const isOfProvider =
       open !== undefined && open.reference !== null && providers.get(open.provider)?.isConfirmedByHand === false
     if (open?.state === 'sent' && isOfProvider) {
-      const closed = await this.cancel(id, 'operator')
+      const closed = await this.cancel(id, 'operator', author)
       if (closed?.state === 'sent') return closed
     }
-    const confirmed = await this.#changes.apply(id, 'operator', (order) => {
+    const decide = (order: Order): Transition | null => {
       const now = clock.now()
       const money = { money: received, payment: reference ?? null, subscription: null }
       if (order.paidAt === null) return recordPayment(order, money, now, 'operator')
@@ -157,7 +158,8 @@ export class OrderService implements OrderServicePort {
         order: { ...order, paid: received, problem: findPaymentProblem(order, left) },
         steps: [{ at: now, kind: 'payment_corrected', by: 'operator', facts }],
       }
-    })
+    }
+    const confirmed = await this.#changes.apply(id, 'operator', decide, { author })
     // Where the provider could not close it, the member may have paid it there too.
     return confirmed?.state === 'granted' && confirmed.nextCheckAt === null && isOfProvider
       ? this.#changes.apply(id, 'operator', (order) => {
@@ -180,7 +182,7 @@ export class OrderService implements OrderServicePort {
     try {
       return await this.#refunds.start(id, request, provider, author)
     } catch (error) {
-      await this.#checks.recordFailure(order, error, 'operator')
+      await this.#checks.recordFailure(order, error, 'operator', author)
       const changed = await store.orders.find(id)
       return changed?.state === 'refunding'
         ? { kind: 'started', order: changed, byHand: false }

@@ -4,6 +4,7 @@ import type { Money } from '../../../domain/billing/money.ts'
 import { orderStates } from '../../../domain/billing/order.ts'
 import type { Order, OrderItem, OrderState, OrderStep } from '../../../domain/billing/order.ts'
 import { formatInstant } from '../../../domain/instant.ts'
+import type { OperatorAuthor } from '../../../domain/services/operators/operator-author.ts'
 import { formatZone } from '../../../system/terminal/format-time.ts'
 import { CommandError, requireAccount, withInstallation } from '../../installation.ts'
 import type { Installation } from '../../installation.ts'
@@ -93,8 +94,8 @@ export function checkOrder(idOrNumber: string, options: OutputOptions): Promise<
 }
 
 export function cancelOrder(idOrNumber: string, options: OutputOptions): Promise<CommandResult> {
-  return changeOrder(idOrNumber, options, async ({ orders }, order) => {
-    const cancelled = (await orders.cancel(order.id, 'operator')) ?? order
+  return changeOrder(idOrNumber, options, async ({ orders }, order, author) => {
+    const cancelled = (await orders.cancel(order.id, 'operator', author)) ?? order
     if (cancelled.state === 'cancelled') return cancelled
     throw new CommandError(`Order ${order.number} is ${describeState(cancelled)}, so it cannot be cancelled.`)
   })
@@ -106,10 +107,10 @@ export function confirmOrder(
   options: OutputOptions & { received: string; reference?: string },
 ): Promise<CommandResult> {
   const received = parseAmount('--received', options.received)
-  return changeOrder(idOrNumber, options, async ({ orders }, order) => {
+  return changeOrder(idOrNumber, options, async ({ orders }, order, author) => {
     const isOpen = order.paidAt === null || order.problem === 'amount' || order.problem === 'currency'
     if (!isOpen) throw new CommandError(`Order ${order.number} is ${describeState(order)} already; nothing was changed.`)
-    const confirmed = (await orders.confirm(order.id, received, options.reference)) ?? order
+    const confirmed = (await orders.confirm(order.id, received, options.reference, author)) ?? order
     if (confirmed.paidAt === null && confirmed.problem === null)
       throw new CommandError(
         `Order ${order.number} can still be paid at its provider (${order.provider}), which did not close it, so nothing was recorded. See: svc-gateway order explain ${order.number}`,
@@ -168,10 +169,10 @@ function describeRefusal({ number }: Order, reason: string, max: Money | undefin
 function changeOrder(
   idOrNumber: string,
   options: OutputOptions,
-  change: (opened: OpenedOrders, order: Order) => Promise<Order>,
+  change: (opened: OpenedOrders, order: Order, author: OperatorAuthor) => Promise<Order>,
 ): Promise<CommandResult> {
   return withOrders(async (installation, opened) => {
-    const order = await change(opened, await requireOrder(installation, idOrNumber))
+    const order = await change(opened, await requireOrder(installation, idOrNumber), installation.createAuthor())
     const emails = await opened.sendEmails(order.id)
     const explanation = await opened.orders.explain(order.id)
     const now = installation.clock.now()

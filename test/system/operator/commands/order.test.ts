@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
+import type { AuditEvent } from '../../../../src/domain/identity/audit.ts'
 import { getTemplateDatabase } from '../../../runner/template-database.ts'
 import { createPlan } from '../../../support/gateway/test-plans.ts'
 import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
@@ -32,11 +33,18 @@ async function createOperator(t: Test, items: readonly string[]) {
   await store.close()
   const run = createOperatorCli(t, folder, { payments })
   const show = async (...words: string[]) => JSON.parse((await run(...words, '--json')).stdout)
-  return { folder, run, show, orders }
+  /** What the commands wrote. */
+  const listAudit = async (...events: readonly AuditEvent[]) => {
+    const opened = await openStoreAt(t, file)
+    const records = await opened.audit.list({ limit: 50 })
+    await opened.close()
+    return records.filter(({ event }) => events.includes(event))
+  }
+  return { folder, run, show, listAudit, orders }
 }
 
 t.test('confirms a transfer, which grants the plan and sends the receipt', async (t) => {
-  const { folder, run, show, orders } = await createOperator(t, ['pro/month'])
+  const { folder, run, show, listAudit, orders } = await createOperator(t, ['pro/month'])
   const number = orders[0]?.number ?? ''
   t.match(await run('order', 'list'), { code: 0, stdout: new RegExp(`${number} +sent +pro@1 for a month`) })
   t.match(await run('order', 'explain', number), { stdout: /Waits for the transfer of 30\.00 EUR/ })
@@ -59,6 +67,9 @@ t.test('confirms a transfer, which grants the plan and sends the receipt', async
   t.ok(existsSync(join(folder, 'outbox')) && readdirSync(join(folder, 'outbox')).length > 0)
   t.match(await run('order', 'confirm', number, '--received', '30EUR'), { code: 1, stderr: /is granted already/ })
   t.match(await show('order', 'show', number), { state: 'granted', steps: { length: 6 }, reference: number })
+  const written = await listAudit('order_paid', 'order_not_granted', 'order_granted')
+  t.equal(written.length, 4)
+  for (const { event, actor } of written) t.match(actor, { kind: 'command', system_user: /./ }, `${event} names who confirmed`)
   t.match(await run('account', 'show', 'member1@example.org'), { stdout: /pro/ })
   const part = await run('order', 'refund', number, '--reason', 'asked', '--amount', '10EUR')
   t.match(part, { code: 0, stdout: /10\.00 EUR of order .* The plan of the order has ended\./ })
@@ -67,7 +78,7 @@ t.test('confirms a transfer, which grants the plan and sends the receipt', async
 })
 
 t.test('refunds of transfers are recorded, and the operator is told to send the money', async (t) => {
-  const { run, show, orders } = await createOperator(t, ['small', 'small', 'small'])
+  const { run, show, listAudit, orders } = await createOperator(t, ['small', 'small', 'small'])
   const [one, other, third] = orders.map(({ number }) => number)
   await run('order', 'confirm', one ?? '', '--received', '10EUR')
   t.match(await run('order', 'refund', one ?? '', '--reason', 'asked', '--amount', '11EUR'), {
@@ -85,6 +96,7 @@ t.test('refunds of transfers are recorded, and the operator is told to send the 
   t.match(refunded, { code: 0, stdout: /^12\.00 USD of order/ })
   t.match(await run('order', 'show', third ?? ''), { stdout: /12\.00 USD paid, 12\.00 USD refunded/ })
   t.match(await run('order', 'cancel', other ?? ''), { code: 0, stdout: /: cancelled, / })
+  t.match(await listAudit('order_closed'), [{ actor: { kind: 'command', system_user: /./ } }], 'it names who cancelled')
   t.match(await run('order', 'cancel', one ?? ''), { code: 1, stderr: /is refunded, so it cannot be cancelled/ })
   t.match(await show('ledger', 'verify'), { ok: true })
 })

@@ -1,4 +1,4 @@
-/** `svc-gateway notice …`: what all readers are told. */
+/** `svc-gateway notice …`: texts for all readers of the site. */
 import { defineText } from '../../command-table/define-option.ts'
 import { defineCommand } from './define-command.ts'
 import type { OperatorGroup } from './define-command.ts'

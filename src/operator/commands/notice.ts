@@ -1,4 +1,4 @@
-/** `svc-gateway notice …`: what all readers are told. */
+/** `svc-gateway notice …`: texts for all readers of the site. */
 import { formatInstant } from '../../domain/instant.ts'
 import { findNoticeState, noticeKinds } from '../../domain/notice.ts'
 import type { Notice, NoticeContent } from '../../domain/notice.ts'

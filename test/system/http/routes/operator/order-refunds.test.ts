@@ -53,7 +53,7 @@ t.test('a page shows what a refund gives and takes, and refunds once however oft
   t.notMatch(await show(order.id), /name="action" value="refund"/, 'nothing is left')
 })
 
-t.test('a provider that refuses or gives no answer is told in words', async (t) => {
+t.test('a refusal or a missing answer of the provider is shown in words', async (t) => {
   const { gateway, account, show, press } = await open(t)
   const { order, provider } = await createPaidOrder(gateway, account)
   t.match(await show(order.id), /The plan of this order ends at once/)

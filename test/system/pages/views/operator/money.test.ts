@@ -110,7 +110,7 @@ function toName({ config }: TestGateway, plan: unknown): string {
   return config.plans[String(plan)]?.name ?? ''
 }
 
-t.test('days that cannot be used are told, and the last thirty are shown', async (t) => {
+t.test('unusable days are refused in words, and the last thirty are shown', async (t) => {
   const { console, gateway, today } = await open(t)
   for (const query of ['from=2026-02-30', 'from=soon', `from=${today}&to=2020-01-01`, 'from=2020-01-01', "to=' or 1=1"])
     t.match(await console.get(`${gateway.url}/operator/money?${query}`), { status: 400, body: /role="alert"/ }, query)

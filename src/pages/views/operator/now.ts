@@ -237,7 +237,7 @@ function describeSystem(context: OperatorContext, figures: NodeFigures): Readonl
 }
 
 function renderEndings(context: OperatorContext, { quarter, day }: NodeFigures, value: (name: string) => Html): Html {
-  const { now: texts } = context.t.console
+  const { now: texts, failures } = context.t.console
   const isLong = isLonger(context, { quarter, day })
   const endings = listEndings(day.endings, quarter.endings)
   if (endings.length === 0) return html`<section class="card">${renderEmptyState('list', texts.noTurns)}</section>`
@@ -249,7 +249,7 @@ function renderEndings(context: OperatorContext, { quarter, day }: NodeFigures, 
       columns: [
         { title: texts.ending },
         ...(isLong ? [{ title: texts.recent, head: value('quarter-span'), isNumber: true }] : []),
-        { title: texts.longer, head: value('day-span'), isNumber: true },
+        { title: isLong ? texts.longer : failures.turns, head: value('day-span'), isNumber: true },
       ],
       rows: endings.map((ending) => ({
         cells: [

@@ -45,19 +45,19 @@ export type { OpaqueJson } from './exchange/request/raw-json.ts'
 export { parseBearerToken } from './access/bearer.ts'
 export { refuseConcurrency } from './access/limits/concurrency-limiter.ts'
 export { toRateLimitHeaders } from './access/limits/limits.ts'
-export { computeAffordableOutputTokens, computeCredits, computeTurnPrice } from './domain/billing/price.ts'
+export { computeAffordableOutputTokens, computeCredits, computeTurnPrice } from './domain/billing/catalog/price.ts'
 export type { Hold, Reservation } from './domain/billing/ledger.ts'
-export { isPurchasedPack } from './domain/billing/order.ts'
+export { isPurchasedPack } from './domain/billing/orders/order.ts'
 export { createQuotaRefusal } from './domain/billing/quota-refusal.ts'
 export type { QuotaShortage } from './domain/billing/quota-refusal.ts'
-export { planIncludes, getPlan } from './domain/billing/plan.ts'
-export { resolvePlan } from './domain/billing/terms.ts'
-export { poolForTier } from './domain/billing/product.ts'
-export type { Plan, Window } from './domain/billing/plan.ts'
-export type { Pool, Product } from './domain/billing/product.ts'
+export { planIncludes, getPlan } from './domain/billing/catalog/plan.ts'
+export { resolvePlan } from './domain/billing/subscriptions/terms.ts'
+export { poolForTier } from './domain/billing/catalog/product.ts'
+export type { Plan, Window } from './domain/billing/catalog/plan.ts'
+export type { Pool, Product } from './domain/billing/catalog/product.ts'
 export { formatDecimal, formatMoney, formatPrice, getMinorDigits, parseMoney, toMoney } from './domain/billing/money.ts'
 export type { Money } from './domain/billing/money.ts'
-export { PaymentNotificationError, PaymentProviderError } from './domain/billing/payment-provider.ts'
+export { PaymentNotificationError, PaymentProviderError } from './domain/billing/orders/payment-provider.ts'
 export type {
   Checkout,
   NotificationAnswer,
@@ -74,7 +74,7 @@ export type {
   ProviderSubscriptions,
   RawNotification,
   RefundFacts,
-} from './domain/billing/payment-provider.ts'
+} from './domain/billing/orders/payment-provider.ts'
 export type { CreatePaymentProvider, PaymentProviderDeps } from './payments/provider-module.ts'
 export { toSearchRequest } from './tools/search/query.ts'
 export type {

@@ -1,9 +1,9 @@
 /** How many messages an amount of credits pays for: the figures that site, membership API, command and documents show beside credits. */
 import type { GatewayConfig } from './config.ts'
-import { windows } from '../domain/billing/plan.ts'
-import type { PoolLimits } from '../domain/billing/plan.ts'
-import { poolForTier } from '../domain/billing/product.ts'
-import type { Pool, Tier } from '../domain/billing/product.ts'
+import { windows } from '../domain/billing/catalog/plan.ts'
+import type { PoolLimits } from '../domain/billing/catalog/plan.ts'
+import { poolForTier } from '../domain/billing/catalog/product.ts'
+import type { Pool, Tier } from '../domain/billing/catalog/product.ts'
 import { computeEffectivePrice } from './products.ts'
 
 /** A message of a chat with some history, or of a tool with a file. */

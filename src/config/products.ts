@@ -1,8 +1,8 @@
 /** The products of this installation, and which of them a plan may use. */
 import type { GatewayConfig } from './config.ts'
-import type { Plan } from '../domain/billing/plan.ts'
-import { planIncludes } from '../domain/billing/plan.ts'
-import type { Product, Tier } from '../domain/billing/product.ts'
+import type { Plan } from '../domain/billing/catalog/plan.ts'
+import { planIncludes } from '../domain/billing/catalog/plan.ts'
+import type { Product, Tier } from '../domain/billing/catalog/product.ts'
 
 /** A dollar per million tokens is a thousand nano-dollars per token. */
 const nanoDollarsPerToken = 1000

@@ -1,11 +1,11 @@
 /** The port for emails to members. The mailer renders and delivers them. */
-import type { Window } from './billing/plan.ts'
+import type { Window } from './billing/catalog/plan.ts'
 import type { Money } from './billing/money.ts'
-import type { Order } from './billing/order.ts'
-import type { Interval } from './billing/payment-provider.ts'
-import type { Pool } from './billing/product.ts'
-import type { PlanTerms } from './billing/terms.ts'
-import type { AlertLevel } from './billing/usage-alert.ts'
+import type { Order } from './billing/orders/order.ts'
+import type { Interval } from './billing/orders/payment-provider.ts'
+import type { Pool } from './billing/catalog/product.ts'
+import type { PlanTerms } from './billing/subscriptions/terms.ts'
+import type { AlertLevel } from './billing/usage/usage-alert.ts'
 import type { Reader } from './identity/reader.ts'
 import type { EmailVerificationSecrets } from './services/email-verification-service.ts'
 

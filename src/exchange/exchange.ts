@@ -4,9 +4,9 @@ import type { BrandNames } from './brand-names.ts'
 import { GatewayError } from '../errors.ts'
 import type { Account } from '../domain/identity/account.ts'
 import type { Hold, TurnAttempt, WindowLeft } from '../domain/billing/ledger.ts'
-import type { Plan } from '../domain/billing/plan.ts'
-import type { Pool, Product } from '../domain/billing/product.ts'
-import type { UpstreamCost } from '../domain/billing/upstream-cost.ts'
+import type { Plan } from '../domain/billing/catalog/plan.ts'
+import type { Pool, Product } from '../domain/billing/catalog/product.ts'
+import type { UpstreamCost } from '../domain/billing/catalog/upstream-cost.ts'
 import type { ChatRequest } from './request/chat-request.ts'
 
 /** A *turn* calls a model and costs quota; an *unmetered* request (model list, tool discovery) does neither. */

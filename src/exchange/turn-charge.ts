@@ -1,6 +1,6 @@
 /** What a turn costs and what it leaves, as answers carry it: a whole one in headers, a stream in its last event. */
 import type { WindowLeft } from '../domain/billing/ledger.ts'
-import type { Pool } from '../domain/billing/product.ts'
+import type { Pool } from '../domain/billing/catalog/product.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Exchange, HoldBilling, NestedCharge, Slots, Usage } from './exchange.ts'
 

@@ -1,6 +1,6 @@
 /** What a turn's record keeps for operators, besides its bill: figures of reports, and how the turn went. */
 import type { TurnDetails, TurnTrace } from '../domain/billing/ledger.ts'
-import { computeUpstreamCost } from '../domain/billing/upstream-cost.ts'
+import { computeUpstreamCost } from '../domain/billing/catalog/upstream-cost.ts'
 import type { Exchange, Slots, Usage } from './exchange.ts'
 
 /** `usage`: what the upstream produced; null: nothing, or nothing is known. */

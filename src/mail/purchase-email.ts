@@ -1,9 +1,9 @@
 /** Emails about purchases: the receipt, a refund, a renewal, new terms, a payment that failed, the end of a plan. */
 import { formatPrice } from '../domain/billing/money.ts'
-import type { Order } from '../domain/billing/order.ts'
-import { formatOrderTitle } from '../domain/billing/order-title.ts'
-import { windows } from '../domain/billing/plan.ts'
-import type { Plan } from '../domain/billing/plan.ts'
+import type { Order } from '../domain/billing/orders/order.ts'
+import { formatOrderTitle } from '../domain/billing/orders/order-title.ts'
+import { windows } from '../domain/billing/catalog/plan.ts'
+import type { Plan } from '../domain/billing/catalog/plan.ts'
 import type { Reader } from '../domain/identity/reader.ts'
 import type { PurchaseEmail } from '../domain/member-mailer.ts'
 import type { EmailBlock } from './email-layout.ts'

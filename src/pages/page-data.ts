@@ -1,5 +1,5 @@
 /** Data that the server passes to a page's module: `layout.ts` writes it into the page, `browser/page.ts` reads it. */
-import type { Tier } from '../domain/billing/product.ts'
+import type { Tier } from '../domain/billing/catalog/product.ts'
 import type { Language } from './language.ts'
 import type { Texts } from './texts/en.ts'
 

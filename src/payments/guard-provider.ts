@@ -4,8 +4,8 @@
  */
 import { z } from 'zod'
 import { maxMinorUnits } from '../domain/billing/money.ts'
-import { PaymentNotificationError, PaymentProviderError } from '../domain/billing/payment-provider.ts'
-import type { PaymentProvider, ProviderSubscriptions } from '../domain/billing/payment-provider.ts'
+import { PaymentNotificationError, PaymentProviderError } from '../domain/billing/orders/payment-provider.ts'
+import type { PaymentProvider, ProviderSubscriptions } from '../domain/billing/orders/payment-provider.ts'
 import type { Clock } from '../system/clock.ts'
 
 /** Of one call, with all requests that it makes. */

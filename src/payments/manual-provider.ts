@@ -1,7 +1,13 @@
 /** Payment by hand: the member reads how to transfer the money, and the operator confirms what has arrived. */
 import { formatPrice } from '../domain/billing/money.ts'
-import { PaymentNotificationError, PaymentProviderError } from '../domain/billing/payment-provider.ts'
-import type { Checkout, OpenedCheckout, PaymentFacts, PaymentProvider, RefundFacts } from '../domain/billing/payment-provider.ts'
+import { PaymentNotificationError, PaymentProviderError } from '../domain/billing/orders/payment-provider.ts'
+import type {
+  Checkout,
+  OpenedCheckout,
+  PaymentFacts,
+  PaymentProvider,
+  RefundFacts,
+} from '../domain/billing/orders/payment-provider.ts'
 
 interface Instructions {
   readonly en: string

@@ -1,5 +1,5 @@
 /** What a module of `payments.providers` exports. */
-import type { PaymentProvider } from '../domain/billing/payment-provider.ts'
+import type { PaymentProvider } from '../domain/billing/orders/payment-provider.ts'
 
 /** What the gateway gives a provider. */
 export interface PaymentProviderDeps {

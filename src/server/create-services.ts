@@ -25,7 +25,7 @@ import { getMagicLinkLifetimeMs } from '../domain/identity/limits/email-send-lim
 import { createMembership } from '../domain/services/membership.ts'
 import { toPackOffer } from '../domain/services/orders/order-checkout.ts'
 import { createCalendar } from '../domain/billing/period.ts'
-import type { PaymentProvider } from '../domain/billing/payment-provider.ts'
+import type { PaymentProvider } from '../domain/billing/orders/payment-provider.ts'
 import type { ImageFiles } from '../domain/image.ts'
 import type { Store } from '../domain/store.ts'
 import type { Clock } from '../system/clock.ts'

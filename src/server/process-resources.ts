@@ -10,7 +10,7 @@ import type { DemoUpstream } from '../demo-upstream/server.ts'
 import { openPaymentProviders } from '../payments/open-payment-providers.ts'
 import { openSqliteInstallation } from './installation.ts'
 import type { InstallationOptions, Installation } from './installation.ts'
-import type { PaymentProvider } from '../domain/billing/payment-provider.ts'
+import type { PaymentProvider } from '../domain/billing/orders/payment-provider.ts'
 import type { Services } from '../services/services.ts'
 
 interface ProcessResourceOptions {

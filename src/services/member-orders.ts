@@ -1,7 +1,7 @@
 /** Orders as members reach them, from pages and from the API: limits on asking payment providers, and refusals as errors. */
-import type { Order, OrderActor } from '../domain/billing/order.ts'
-import { isRunning } from '../domain/billing/subscription.ts'
-import type { Subscription } from '../domain/billing/subscription.ts'
+import type { Order, OrderActor } from '../domain/billing/orders/order.ts'
+import { isRunning } from '../domain/billing/subscriptions/subscription.ts'
+import type { Subscription } from '../domain/billing/subscriptions/subscription.ts'
 import type { Account } from '../domain/identity/account.ts'
 import type { ClientInfo } from '../domain/identity/client-info.ts'
 import { TooManyAttempts } from '../domain/identity/limits/attempt-limits.ts'

@@ -1,7 +1,7 @@
 /** What the API and the pages read about a member's usage. */
 import type { Balance } from '../domain/billing/ledger.ts'
-import { resolvePlan } from '../domain/billing/terms.ts'
-import { groupUsage } from '../domain/billing/usage-history.ts'
+import { resolvePlan } from '../domain/billing/subscriptions/terms.ts'
+import { groupUsage } from '../domain/billing/usage/usage-history.ts'
 import type { Account } from '../domain/identity/account.ts'
 import type { Services } from './services.ts'
 

@@ -1,6 +1,6 @@
 /** Refunds as operators make them, for the operator API and the console alike. */
 import { formatMoney } from '../domain/billing/money.ts'
-import type { Order } from '../domain/billing/order.ts'
+import type { Order } from '../domain/billing/orders/order.ts'
 import type { RefundAnswer, RefundQuote, RefundRefusal, RefundRequest } from '../domain/services/orders/order-answers.ts'
 import type { OperatorAuthor } from '../domain/services/operators/operator-author.ts'
 import { GatewayError } from '../errors.ts'

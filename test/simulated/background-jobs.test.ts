@@ -1,6 +1,6 @@
 /** What happens by itself: credentials that another process revokes, holds of lost turns, plans that end, and a wall clock that is wrong. */
 import t from 'tap'
-import { getPlan } from '../../src/domain/billing/plan.ts'
+import { getPlan } from '../../src/domain/billing/catalog/plan.ts'
 import { getBalance } from '../../src/services/member-usage.ts'
 import { createReserveOrder } from '../support/store/contract/store-contract.ts'
 import { describeTurn, oneTarget, openTurns } from './gateway/open-turns.ts'

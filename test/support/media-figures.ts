@@ -1,4 +1,4 @@
-import { defaultProductMedia } from '../../src/domain/billing/product.ts'
+import { defaultProductMedia } from '../../src/domain/billing/catalog/product.ts'
 import { getMediaFigures } from '../../src/exchange/request/prompt-size.ts'
 
 /** The figures of a product that configures none. */

@@ -1,6 +1,6 @@
 /** What a member can buy, and orders. */
 import { z } from 'zod'
-import { maxBuyerLineChars, maxBuyerLines, orderStates, orderStepKinds } from '../../domain/billing/order.ts'
+import { maxBuyerLineChars, maxBuyerLines, orderStates, orderStepKinds } from '../../domain/billing/orders/order.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { count, createListSchema, credits, instant, ok, pool, seconds, text } from '../fields.ts'
 

@@ -1,8 +1,8 @@
 /** The operator API about what members buy: orders with their story, and subscriptions. */
 import { z } from 'zod'
 import { maxMinorUnits } from '../../domain/billing/money.ts'
-import { orderStates, orderStepKinds } from '../../domain/billing/order.ts'
-import { subscriptionSources, subscriptionStates } from '../../domain/billing/subscription.ts'
+import { orderStates, orderStepKinds } from '../../domain/billing/orders/order.ts'
+import { subscriptionSources, subscriptionStates } from '../../domain/billing/subscriptions/subscription.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { createListSchema, instant, text } from '../fields.ts'
 import { createPageSchema, cursor, pageLimit, reason } from './fields.ts'

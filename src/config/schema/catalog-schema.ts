@@ -1,6 +1,6 @@
 /** The schemas of what is sold: products with their targets, plans, prices and boosts. */
 import { z } from 'zod'
-import { defaultProductMedia } from '../../domain/billing/product.ts'
+import { defaultProductMedia } from '../../domain/billing/catalog/product.ts'
 
 const creditsSchema = z.int().min(0)
 const poolLimitsSchema = z.strictObject({

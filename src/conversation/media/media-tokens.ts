@@ -1,5 +1,5 @@
 /** Computes the tokens of media by kind: what they probably cost, and the most that they may cost. */
-import type { ProductMedia } from '../../domain/billing/product.ts'
+import type { ProductMedia } from '../../domain/billing/catalog/product.ts'
 import type { MediaItem } from './media-item.ts'
 
 /** Tokens of one picture, page or second, as configured for a product. Each maximum is at least the figure beside it. */

@@ -5,7 +5,7 @@
  * repeatable: if the process dies between the two steps, the next sweep delivers the pack, and no pack is delivered twice.
  */
 import type { GrantOrder } from './ledger.ts'
-import type { Pool } from './product.ts'
+import type { Pool } from './catalog/product.ts'
 
 /** The pack to grant. Its id is derived from its reason, so that a second claim for the same reason has the same id. */
 export type BoostClaim = GrantOrder

@@ -4,10 +4,10 @@
  *
  * All amounts are credits (integers), all instants milliseconds since the epoch.
  */
-import type { PoolLimits, Window } from './plan.ts'
+import type { PoolLimits, Window } from './catalog/plan.ts'
 import type { Periods } from './period.ts'
-import type { Pool } from './product.ts'
-import type { Price, Tokens } from './price.ts'
+import type { Pool } from './catalog/product.ts'
+import type { Price, Tokens } from './catalog/price.ts'
 import type { ReportQuery, ReportSlot } from './report.ts'
 
 /** The id of an API key, or `web`, `cli`, `app` for sessions of these kinds, `jwt` for a trusted issuer's token, or `unknown`. */

@@ -1,5 +1,5 @@
 /** Calendar periods: the day, the ISO week and the month of an instant, in one time zone. */
-import type { Window } from './plan.ts'
+import type { Window } from './catalog/plan.ts'
 import type { Span } from './span.ts'
 
 /** Half-open: an instant `t` is inside when `start <= t < end`. Milliseconds since the epoch. */

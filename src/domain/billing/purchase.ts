@@ -1,6 +1,6 @@
 /** What a refusal for want of credits advises to buy. */
-import type { Plan } from './plan.ts'
-import type { Pool } from './product.ts'
+import type { Plan } from './catalog/plan.ts'
+import type { Pool } from './catalog/product.ts'
 
 /** Something that the account can buy now, and where. */
 export type Purchase =

@@ -3,12 +3,12 @@ import { GatewayError } from '../../errors.ts'
 import type { Action, LocalizedText } from '../../errors.ts'
 import type { AvailableBoost } from './boost.ts'
 import type { Balance } from './ledger.ts'
-import type { Plan, Window } from './plan.ts'
-import { windows } from './plan.ts'
-import { poolForTier } from './product.ts'
-import type { Pool, Product } from './product.ts'
+import type { Plan, Window } from './catalog/plan.ts'
+import { windows } from './catalog/plan.ts'
+import { poolForTier } from './catalog/product.ts'
+import type { Pool, Product } from './catalog/product.ts'
 import type { Purchase } from './purchase.ts'
-import { computeTurnPrice } from './price.ts'
+import { computeTurnPrice } from './catalog/price.ts'
 
 export type QuotaShortage =
   /** The pool has no room until `resetsAt`, when `window` resets. */

@@ -3,10 +3,10 @@
  * distinguishes a typing error from a wrong code. Only a hash and the first characters are stored.
  */
 import { hash } from 'node:crypto'
-import type { PlanTerms } from './terms.ts'
-import type { Pool } from './product.ts'
+import type { PlanTerms } from './subscriptions/terms.ts'
+import type { Pool } from './catalog/product.ts'
 import type { BoostClaim } from './boost.ts'
-import type { Entitlement, EntitlementChange, Subscription } from './subscription.ts'
+import type { Entitlement, EntitlementChange, Subscription } from './subscriptions/subscription.ts'
 
 /** What a code gives. */
 export type CodeGift =

@@ -1,7 +1,7 @@
 /** What operators see of sales: sums of the money that came and went, and lists of codes, packs and subscriptions of all members. */
-import type { Pool } from './product.ts'
+import type { Pool } from './catalog/product.ts'
 import type { RedeemCode } from './redeem-code.ts'
-import type { Subscription } from './subscription.ts'
+import type { Subscription } from './subscriptions/subscription.ts'
 
 /** Money of one quarter of an hour. */
 export interface SaleSum {

@@ -1,6 +1,6 @@
 /** Accounts, the owners of usage. */
-import type { PlanTerms } from '../billing/terms.ts'
-import type { UsageCarryOver } from '../billing/carried-usage.ts'
+import type { PlanTerms } from '../billing/subscriptions/terms.ts'
+import type { UsageCarryOver } from '../billing/usage/carried-usage.ts'
 
 export type AccountStatus = 'active' | 'disabled' | 'deleted'
 

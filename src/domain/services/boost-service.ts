@@ -5,7 +5,7 @@ import type { AvailableBoost, BoostClaim, Boosts, Rush, RushState } from '../bil
 import type { Ledger, Pack, PackKind } from '../billing/ledger.ts'
 import { hashPerson } from '../identity/email/email-address.ts'
 import type { Calendar } from '../billing/period.ts'
-import type { Pool } from '../billing/product.ts'
+import type { Pool } from '../billing/catalog/product.ts'
 
 interface BoostAmount {
   readonly pool: Pool

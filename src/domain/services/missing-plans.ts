@@ -1,6 +1,6 @@
 /** Plans of accounts that are no longer configured: their members have the default plan meanwhile, and the operator is warned. */
 import type { Accounts } from '../identity/account.ts'
-import type { Plans } from '../billing/plan.ts'
+import type { Plans } from '../billing/catalog/plan.ts'
 
 /** One sentence for each plan. */
 export async function describeMissingPlans(

@@ -1,14 +1,14 @@
 /** Gives plans to accounts, begins and ends their subscriptions, and moves subscriptions to other terms. The only writer of plans. */
-import { applyGroupTerms } from '../billing/group-plan.ts'
+import { applyGroupTerms } from '../billing/subscriptions/group-plan.ts'
 import type { Calendar } from '../billing/period.ts'
-import type { Plan, Plans } from '../billing/plan.ts'
-import { getPlan } from '../billing/plan.ts'
+import type { Plan, Plans } from '../billing/catalog/plan.ts'
+import { getPlan } from '../billing/catalog/plan.ts'
 import type { AuditWriter } from '../identity/audit.ts'
-import { arrangeSubscriptions, projectStretches } from '../billing/subscription-queue.ts'
-import type { PlanStretch, Queue, QueueRules } from '../billing/subscription-queue.ts'
-import type { Entitlement, EntitlementChange, Subscription, Subscriptions } from '../billing/subscription.ts'
-import type { PlanTerms } from '../billing/terms.ts'
-import { includesPlan } from '../billing/terms.ts'
+import { arrangeSubscriptions, projectStretches } from '../billing/subscriptions/subscription-queue.ts'
+import type { PlanStretch, Queue, QueueRules } from '../billing/subscriptions/subscription-queue.ts'
+import type { Entitlement, EntitlementChange, Subscription, Subscriptions } from '../billing/subscriptions/subscription.ts'
+import type { PlanTerms } from '../billing/subscriptions/terms.ts'
+import { includesPlan } from '../billing/subscriptions/terms.ts'
 import type { Accounts } from '../identity/account.ts'
 
 interface SubscriptionDeps {

@@ -2,15 +2,15 @@
  * Sends usage alerts. A periodic job looks for windows that reached a level and records them, then sends what is due; turns are not
  * involved. An alert is taken before it is sent and ended afterwards, so a crash in between costs this email and never sends a second one.
  */
-import { windows } from '../billing/plan.ts'
-import { resolvePlan } from '../billing/terms.ts'
-import type { Plans } from '../billing/plan.ts'
+import { windows } from '../billing/catalog/plan.ts'
+import { resolvePlan } from '../billing/subscriptions/terms.ts'
+import type { Plans } from '../billing/catalog/plan.ts'
 import type { Balance, Ledger, PoolBalance } from '../billing/ledger.ts'
 import type { Calendar } from '../billing/period.ts'
-import type { Pool } from '../billing/product.ts'
+import type { Pool } from '../billing/catalog/product.ts'
 import { createUnsubscribeToken, parseUnsubscribeToken } from '../billing/email-link-token.ts'
-import { findAlertLevel } from '../billing/usage-alert.ts'
-import type { ClaimedUsageAlert } from '../billing/usage-alert.ts'
+import { findAlertLevel } from '../billing/usage/usage-alert.ts'
+import type { ClaimedUsageAlert } from '../billing/usage/usage-alert.ts'
 import type { Account } from '../identity/account.ts'
 import type { Reader } from '../identity/reader.ts'
 import type { Store } from '../store.ts'

@@ -6,7 +6,7 @@
  */
 import type { Turn, TurnState, UsageSource } from '../billing/ledger.ts'
 import type { ReportDimension, ReportRow } from '../billing/report.ts'
-import type { Pool } from '../billing/product.ts'
+import type { Pool } from '../billing/catalog/product.ts'
 import type { LatencyPercentiles } from './latency-histogram.ts'
 
 /** `completed`, `aborted` (charged both), `expired`, or the code of the failure. */

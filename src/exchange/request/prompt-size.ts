@@ -6,7 +6,7 @@
 import { findMedia } from '../../conversation/media/find-media.ts'
 import { computeMediaTokens } from '../../conversation/media/media-tokens.ts'
 import type { MediaFigures } from '../../conversation/media/media-tokens.ts'
-import type { Product } from '../../domain/billing/product.ts'
+import type { Product } from '../../domain/billing/catalog/product.ts'
 import { breakpointsField } from './anthropic-fields.ts'
 import { isRecord } from './chat-request.ts'
 import type { ChatRequest } from './chat-request.ts'

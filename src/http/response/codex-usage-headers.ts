@@ -1,8 +1,8 @@
 /** Headers in which Codex shows the usage of a member's day and week in its footer, and from which it warns. */
 import { isCodex } from '../../codecs/responses/codex-client.ts'
 import type { PoolBalance } from '../../domain/billing/ledger.ts'
-import type { Window } from '../../domain/billing/plan.ts'
-import { poolForTier } from '../../domain/billing/product.ts'
+import type { Window } from '../../domain/billing/catalog/plan.ts'
+import { poolForTier } from '../../domain/billing/catalog/product.ts'
 import type { TurnHandler } from '../../exchange/plugin-chain.ts'
 import type { Services } from '../../services/services.ts'
 

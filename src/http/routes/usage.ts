@@ -1,7 +1,7 @@
 /** `GET /v1/usage` and `GET /v1/turns/{request_id}`: what the caller's account has left, and what a request of it was charged. */
 import type { Router } from '../../system/vendor/koa-router.ts'
 import { maxSearchedTurns, showKeyUsage, showTurn } from '../../api/usage.ts'
-import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../domain/billing/usage.ts'
+import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../domain/billing/usage/usage.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallResult, Caller, Exchange, Slots } from '../../exchange/exchange.ts'

@@ -1,6 +1,6 @@
 /** `svc-gateway code …`: codes that members redeem for a plan or for credits. */
 import { formatInstant } from '../../domain/instant.ts'
-import { getPlan } from '../../domain/billing/plan.ts'
+import { getPlan } from '../../domain/billing/catalog/plan.ts'
 import { codePrefixLength, hashCode, parseCode } from '../../domain/billing/redeem-code.ts'
 import type { CodeGift, RedeemCode } from '../../domain/billing/redeem-code.ts'
 import { formatSpan, parseSpan } from '../../domain/billing/span.ts'

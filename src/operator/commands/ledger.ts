@@ -1,6 +1,6 @@
 /** `svc-gateway ledger verify` and `svc-gateway turns` */
 import type { TurnQuery, TurnState } from '../../domain/billing/ledger.ts'
-import { toUsageTurn } from '../../domain/billing/usage.ts'
+import { toUsageTurn } from '../../domain/billing/usage/usage.ts'
 import { verifyBooks } from '../../domain/services/orders/verify-books.ts'
 import { requireAccount, CommandError, withInstallation } from '../installation.ts'
 import type { Installation } from '../installation.ts'

@@ -1,7 +1,7 @@
 /** Orders in the reader's words: what was ordered, for how much, and where it stands. */
 import type { Money } from '../../domain/billing/money.ts'
 import { formatPrice } from '../../domain/billing/money.ts'
-import type { Order } from '../../domain/billing/order.ts'
+import type { Order } from '../../domain/billing/orders/order.ts'
 import { interpolate } from '../page.ts'
 import type { PageContext } from '../page.ts'
 import { html } from '../html.ts'

@@ -3,9 +3,9 @@
  * and else to the operator.
  */
 import type { GatewayConfig } from '../../config/config.ts'
-import type { PurchaseEvent } from '../../domain/billing/order.ts'
-import type { Plan } from '../../domain/billing/plan.ts'
-import { includesPlan, resolvePlan } from '../../domain/billing/terms.ts'
+import type { PurchaseEvent } from '../../domain/billing/orders/order.ts'
+import type { Plan } from '../../domain/billing/catalog/plan.ts'
+import { includesPlan, resolvePlan } from '../../domain/billing/subscriptions/terms.ts'
 import type { Account } from '../../domain/identity/account.ts'
 import { buildCheckoutPath } from '../../services/checkout-path.ts'
 import type { Offer } from '../../domain/services/orders/order-answers.ts'

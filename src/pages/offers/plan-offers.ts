@@ -1,9 +1,9 @@
 /** Plans and prices as the pages show them, from the configuration alone. */
 import type { GatewayConfig } from '../../config/config.ts'
 import { estimatePoolMessages } from '../../config/message-estimate.ts'
-import type { Plan, Window } from '../../domain/billing/plan.ts'
-import { planIncludes } from '../../domain/billing/plan.ts'
-import type { Pool } from '../../domain/billing/product.ts'
+import type { Plan, Window } from '../../domain/billing/catalog/plan.ts'
+import { planIncludes } from '../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
 
 /** A plan by its name, with one offer for each of its price points. */
 export interface OfferedPlan {

@@ -1,9 +1,9 @@
 /** The parts of `/plans` that exist only where plans are sold: the choice of prices, what a plan adds, and packs. */
 import { formatPrice, toMoney } from '../../domain/billing/money.ts'
-import { formatItemTitle } from '../../domain/billing/order-title.ts'
-import type { Plan } from '../../domain/billing/plan.ts'
-import { planIncludes } from '../../domain/billing/plan.ts'
-import { resolvePlan } from '../../domain/billing/terms.ts'
+import { formatItemTitle } from '../../domain/billing/orders/order-title.ts'
+import type { Plan } from '../../domain/billing/catalog/plan.ts'
+import { planIncludes } from '../../domain/billing/catalog/plan.ts'
+import { resolvePlan } from '../../domain/billing/subscriptions/terms.ts'
 import { buildCheckoutPath } from '../../services/checkout-path.ts'
 import type { Offer } from '../../domain/services/orders/order-answers.ts'
 import { formatNumber } from '../format.ts'

@@ -1,8 +1,8 @@
 /** `/chat`: a real chat over `/v1` with the cookie. The list of models is the plan's. */
 import { errorCatalog } from '../../errors.ts'
-import { resolvePlan } from '../../domain/billing/terms.ts'
+import { resolvePlan } from '../../domain/billing/subscriptions/terms.ts'
 import { computeEffectivePrice } from '../../config/products.ts'
-import type { Product } from '../../domain/billing/product.ts'
+import type { Product } from '../../domain/billing/catalog/product.ts'
 import { formatCompactNumber, formatMoney, formatNumber } from '../format.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'

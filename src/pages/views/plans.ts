@@ -1,7 +1,7 @@
 /** `/plans`: what each plan includes, and what the reader can do about it. */
 import { computeMessageCredits, typicalMessage } from '../../config/message-estimate.ts'
-import { windows } from '../../domain/billing/plan.ts'
-import type { Pool } from '../../domain/billing/product.ts'
+import { windows } from '../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
 import { formatCompactNumber, formatDate, formatMoney, formatNumber } from '../format.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'

@@ -3,7 +3,7 @@
  * moves. Like a real provider it signs its notifications and sends them over HTTP.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { PaymentNotificationError, PaymentProviderError } from '../../domain/billing/payment-provider.ts'
+import { PaymentNotificationError, PaymentProviderError } from '../../domain/billing/orders/payment-provider.ts'
 import type {
   Checkout,
   NotificationFacts,
@@ -13,7 +13,7 @@ import type {
   PaymentRef,
   RawNotification,
   RefundFacts,
-} from '../../domain/billing/payment-provider.ts'
+} from '../../domain/billing/orders/payment-provider.ts'
 import type { Money } from '../../domain/billing/money.ts'
 import type { Clock } from '../../system/clock.ts'
 import { tryParseJson } from '../../system/parse-json.ts'

@@ -1,7 +1,7 @@
 /** Amounts as Stripe's API has them, which are minor units by ISO 4217 with some exceptions. */
 import { formatMoney, getMinorDigits } from '../../domain/billing/money.ts'
 import type { Money } from '../../domain/billing/money.ts'
-import { PaymentProviderError } from '../../domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../domain/billing/orders/payment-provider.ts'
 
 /** Without minor units by ISO 4217, but with hundredths in the API, which must be 00. */
 const hundredfold: ReadonlySet<string> = new Set(['ISK', 'UGX'])

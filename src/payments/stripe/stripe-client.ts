@@ -3,7 +3,7 @@
  * words that name the setting that cures them.
  */
 import type Stripe from 'stripe'
-import { PaymentProviderError } from '../../domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../domain/billing/orders/payment-provider.ts'
 
 const setting = 'payments.providers.stripe'
 const timeoutMs = 10_000

@@ -1,7 +1,7 @@
 /** Stripe's webhooks: signature, age, and which payment or subscription an event is about. Nothing else of an event is used. */
 import { z } from 'zod'
-import { PaymentNotificationError } from '../../domain/billing/payment-provider.ts'
-import type { NotificationFacts, NotificationHint, RawNotification } from '../../domain/billing/payment-provider.ts'
+import { PaymentNotificationError } from '../../domain/billing/orders/payment-provider.ts'
+import type { NotificationFacts, NotificationHint, RawNotification } from '../../domain/billing/orders/payment-provider.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
 
 const setting = 'payments.providers.stripe.webhookSecret'

@@ -1,6 +1,6 @@
 /** What Stripe knows about a payment: a Checkout Session (`cs_…`), or an invoice (`in_…`) of a renewal or of a changed plan. */
 import type Stripe from 'stripe'
-import type { PaymentFacts } from '../../domain/billing/payment-provider.ts'
+import type { PaymentFacts } from '../../domain/billing/orders/payment-provider.ts'
 import { fromStripeAmount } from './stripe-amounts.ts'
 
 const unpaid = { money: null, payment: null, refunded: 0, dispute: 'none', subscription: null } as const

@@ -1,7 +1,7 @@
 /** Stripe Checkout, once and recurring. No card data passes through the gateway: members pay on Stripe's page. */
 import type Stripe from 'stripe'
 import type { Money } from '../../domain/billing/money.ts'
-import { PaymentProviderError } from '../../domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../domain/billing/orders/payment-provider.ts'
 import type {
   Checkout,
   NotificationFacts,
@@ -11,7 +11,7 @@ import type {
   PaymentRef,
   RawNotification,
   RefundFacts,
-} from '../../domain/billing/payment-provider.ts'
+} from '../../domain/billing/orders/payment-provider.ts'
 import { toStripeAmount } from './stripe-amounts.ts'
 import { StripeClient, getStripeFailure } from './stripe-client.ts'
 import { neededEvents, orderKey, readStripeNotification, signStripeTest } from './stripe-notifications.ts'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type Stripe from 'stripe'
 import type { Money } from '../../domain/billing/money.ts'
-import { PaymentProviderError } from '../../domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../domain/billing/orders/payment-provider.ts'
 import type {
   OpenedCheckout,
   OrderedChange,
@@ -10,7 +10,7 @@ import type {
   ProviderInvoice,
   ProviderSubscriptionFacts,
   ProviderSubscriptions,
-} from '../../domain/billing/payment-provider.ts'
+} from '../../domain/billing/orders/payment-provider.ts'
 import { fromStripeAmount, toStripeAmount } from './stripe-amounts.ts'
 import { getStripeFailure } from './stripe-client.ts'
 import type { StripeClient } from './stripe-client.ts'

@@ -3,9 +3,9 @@
  * SQLite the row is written only now and then, and `replay` adds the turns since. Every other change of a balance writes the
  * row at once.
  */
-import type { Window } from '../../domain/billing/plan.ts'
-import { windows } from '../../domain/billing/plan.ts'
-import type { Pool } from '../../domain/billing/product.ts'
+import type { Window } from '../../domain/billing/catalog/plan.ts'
+import { windows } from '../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
 import { getBucketIds } from './balance-replay.ts'
 import { Bucket } from './bucket.ts'
 import { genesisHash } from './hash-chain.ts'

@@ -3,8 +3,8 @@
  * ledger's own statements. Nothing else knows a position in these tuples.
  */
 import type { PackKind, TurnState } from '../../domain/billing/ledger.ts'
-import type { Window } from '../../domain/billing/plan.ts'
-import type { Pool } from '../../domain/billing/product.ts'
+import type { Window } from '../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
 import type {
   AdjustOperation,
   AccountOperation,

@@ -9,8 +9,8 @@ import type {
   Reservation,
 } from '../../domain/billing/ledger.ts'
 import type { Periods } from '../../domain/billing/period.ts'
-import type { Window } from '../../domain/billing/plan.ts'
-import type { Pool } from '../../domain/billing/product.ts'
+import type { Window } from '../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
 import type { PruningStep } from './pruning.ts'
 import type { TurnAnnotation, TurnRequest, TurnUsage } from './turn-columns.ts'
 

@@ -13,7 +13,7 @@ import type {
   TurnTrace,
 } from '../../domain/billing/ledger.ts'
 import { toPartKey, unknownCredential } from '../../domain/billing/ledger.ts'
-import { windows } from '../../domain/billing/plan.ts'
+import { windows } from '../../domain/billing/catalog/plan.ts'
 import type {
   AdjustOperation,
   ChangePackOperation,

@@ -6,8 +6,8 @@ import type { Generated } from 'kysely'
 import type { AuditEvent } from '../../domain/identity/audit.ts'
 import type { DeviceState } from '../../domain/identity/device-login.ts'
 import type { PackKind } from '../../domain/billing/ledger.ts'
-import type { Window } from '../../domain/billing/plan.ts'
-import type { Pool } from '../../domain/billing/product.ts'
+import type { Window } from '../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
 import type { SessionKind, SessionMethod } from '../../domain/identity/session.ts'
 
 export interface MembershipSchema {

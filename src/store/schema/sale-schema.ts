@@ -1,10 +1,10 @@
 /** The tables of what is sold: terms of plans and subscriptions, as Kysely types. Instants are milliseconds, amounts whole credits. */
 import type { Generated } from 'kysely'
-import type { OrderActor, OrderProblem, OrderState, OrderStepKind, PurchaseEvent } from '../../domain/billing/order.ts'
-import type { Interval } from '../../domain/billing/payment-provider.ts'
-import type { Pool } from '../../domain/billing/product.ts'
-import type { PurchaseNotice } from '../../domain/billing/purchase-notice.ts'
-import type { Renewal, SubscriptionSource, SubscriptionState } from '../../domain/billing/subscription.ts'
+import type { OrderActor, OrderProblem, OrderState, OrderStepKind, PurchaseEvent } from '../../domain/billing/orders/order.ts'
+import type { Interval } from '../../domain/billing/orders/payment-provider.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
+import type { PurchaseNotice } from '../../domain/billing/orders/purchase-notice.ts'
+import type { Renewal, SubscriptionSource, SubscriptionState } from '../../domain/billing/subscriptions/subscription.ts'
 
 export interface SaleSchema {
   readonly plan_terms: PlanTermsTable

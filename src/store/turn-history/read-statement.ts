@@ -3,8 +3,8 @@
  * links changed is taken back from them. The ledger's own rows are read, because the lists begin with a whole day, and lag.
  */
 import type { Kysely, Selectable } from 'kysely'
-import { windows } from '../../domain/billing/plan.ts'
-import type { Pool } from '../../domain/billing/product.ts'
+import { windows } from '../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
 import type { StatementLine, StatementPage } from '../../domain/turn-history/turn-history.ts'
 import { parseJson } from '../../system/parse-json.ts'
 import type { AccountBalance } from '../ledger/account-balance.ts'

@@ -2,7 +2,7 @@
 import type { Exchange, Slots, Usage } from '../../exchange/exchange.ts'
 import { ClientDisconnected } from '../../exchange/exchange.ts'
 import type { CallContext } from '../../exchange/plugin-chain.ts'
-import type { Product } from '../../domain/billing/product.ts'
+import type { Product } from '../../domain/billing/catalog/product.ts'
 import type { Services } from '../../services/services.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import type { Forwarder } from '../../upstream/forward.ts'

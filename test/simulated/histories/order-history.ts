@@ -2,8 +2,8 @@
  * One history of orders: members pay late, twice or too little, notifications are lost, doubled, late and forged, the provider fails, and the
  * process is killed between any two of its steps. One seed is one history; what must be true is checked at its end.
  */
-import type { Order } from '../../../src/domain/billing/order.ts'
-import { PaymentProviderError } from '../../../src/domain/billing/payment-provider.ts'
+import type { Order } from '../../../src/domain/billing/orders/order.ts'
+import { PaymentProviderError } from '../../../src/domain/billing/orders/payment-provider.ts'
 import type { Account } from '../../../src/domain/identity/account.ts'
 import { deliverClaim } from '../../../src/domain/services/boost-service.ts'
 import { PurchaseMailService } from '../../../src/domain/services/orders/purchase-mail-service.ts'

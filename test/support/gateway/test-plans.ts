@@ -1,5 +1,5 @@
 /** Plans for tests that need no configuration. */
-import type { Plan } from '../../../src/domain/billing/plan.ts'
+import type { Plan } from '../../../src/domain/billing/catalog/plan.ts'
 
 /** Each window of both pools has `credits`. */
 export function createPlan(id: string, credits: number, change: Partial<Plan> = {}): Plan {

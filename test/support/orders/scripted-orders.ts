@@ -1,7 +1,7 @@
 /** Orders that answer as a test scripts them, for pages and endpoints; what providers and the ledger do is tested with the real service. */
-import type { Order } from '../../../src/domain/billing/order.ts'
+import type { Order } from '../../../src/domain/billing/orders/order.ts'
 import { toMoney } from '../../../src/domain/billing/money.ts'
-import type { PaymentProvider } from '../../../src/domain/billing/payment-provider.ts'
+import type { PaymentProvider } from '../../../src/domain/billing/orders/payment-provider.ts'
 import type { Offer, OrderFinding, OrderRefusal, OrderRequest, Quote } from '../../../src/domain/services/orders/order-answers.ts'
 import type { OrderServicePort } from '../../../src/domain/services/orders/order-service-port.ts'
 import type { TestGateway } from '../gateway/test-gateway.ts'

@@ -1,5 +1,5 @@
 /** An order as the store returns it, for tests of what shows it. */
-import type { Order } from '../../../src/domain/billing/order.ts'
+import type { Order } from '../../../src/domain/billing/orders/order.ts'
 import { createPlan } from '../gateway/test-plans.ts'
 
 export const orderDay = Date.UTC(2026, 10, 24, 7, 24)

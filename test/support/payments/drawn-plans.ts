@@ -1,5 +1,5 @@
 /** Plans of a configuration that a seed decides. */
-import type { Plan } from '../../../src/domain/billing/plan.ts'
+import type { Plan } from '../../../src/domain/billing/catalog/plan.ts'
 import type { createRandom } from '../../simulated/random.ts'
 import { createPlan } from '../gateway/test-plans.ts'
 

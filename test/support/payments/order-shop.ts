@@ -1,7 +1,7 @@
 /** A shop on a store in a file: orders of one account, a provider in memory that renews plans, and transfers by hand. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Order } from '../../../src/domain/billing/order.ts'
+import type { Order } from '../../../src/domain/billing/orders/order.ts'
 import { verifyBooks } from '../../../src/domain/services/orders/verify-books.ts'
 import { createPlan } from '../gateway/test-plans.ts'
 import { addAccount, noon, toAccountId } from '../store/contract/store-contract.ts'

@@ -1,9 +1,9 @@
 /** Orders on a store, with a clock that the test sets. */
 import type { Account } from '../../../src/domain/identity/account.ts'
-import type { Order } from '../../../src/domain/billing/order.ts'
-import type { PaymentProvider } from '../../../src/domain/billing/payment-provider.ts'
+import type { Order } from '../../../src/domain/billing/orders/order.ts'
+import type { PaymentProvider } from '../../../src/domain/billing/orders/payment-provider.ts'
 import { createCalendar } from '../../../src/domain/billing/period.ts'
-import type { Plan } from '../../../src/domain/billing/plan.ts'
+import type { Plan } from '../../../src/domain/billing/catalog/plan.ts'
 import type { BoostClaim } from '../../../src/domain/billing/boost.ts'
 import type { PackOffer } from '../../../src/domain/services/orders/order-answers.ts'
 import { OrderService } from '../../../src/domain/services/orders/order-service.ts'

@@ -3,7 +3,7 @@
  * the gateway is killed and started again.
  */
 import type { Money } from '../../../src/domain/billing/money.ts'
-import { PaymentNotificationError, PaymentProviderError } from '../../../src/domain/billing/payment-provider.ts'
+import { PaymentNotificationError, PaymentProviderError } from '../../../src/domain/billing/orders/payment-provider.ts'
 import type {
   Checkout,
   OpenedCheckout,
@@ -16,7 +16,7 @@ import type {
   ProviderSubscriptionFacts,
   RawNotification,
   RefundFacts,
-} from '../../../src/domain/billing/payment-provider.ts'
+} from '../../../src/domain/billing/orders/payment-provider.ts'
 
 interface StandInPayment {
   readonly order: string

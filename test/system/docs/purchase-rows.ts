@@ -1,7 +1,7 @@
 /** The rows of the table of rules in `docs/selling.md` that are about money; `selling.test.ts` runs them with the others. */
 import type { Test } from 'tap'
 import type { Account } from '../../../src/domain/identity/account.ts'
-import type { Plan } from '../../../src/domain/billing/plan.ts'
+import type { Plan } from '../../../src/domain/billing/catalog/plan.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { createOrderWorld, createRequest, placeOrder } from '../../support/payments/order-world.ts'
 import type { OrderWorld } from '../../support/payments/order-world.ts'

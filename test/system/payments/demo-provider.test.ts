@@ -1,7 +1,7 @@
 /** The provider for demonstrations: what each choice becomes, and which notifications it accepts. */
 import t from 'tap'
 import type { Test } from 'tap'
-import type { Checkout, RawNotification } from '../../../src/domain/billing/payment-provider.ts'
+import type { Checkout, RawNotification } from '../../../src/domain/billing/orders/payment-provider.ts'
 import { DemoProvider, lateMs } from '../../../src/payments/demo/demo-provider.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { createTemporaryFolder } from '../../support/temporary-folder.ts'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { quotaReserve } from '../../../plugins/quota-reserve.ts'
 import { refund } from '../../../plugins/refund.ts'
-import { noEndAt, toPurchasedPackId } from '../../../src/domain/billing/order.ts'
+import { noEndAt, toPurchasedPackId } from '../../../src/domain/billing/orders/order.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { Exchange, Slots, Usage } from '../../../src/exchange/exchange.ts'
 import type { Reservation } from '../../../src/domain/billing/ledger.ts'

@@ -1,7 +1,7 @@
 /** Reads an order's story and says what is missing and which setting cures it. Pure. */
 import { formatMoney } from '../../billing/money.ts'
-import type { NotificationRecord, Order, OrderStep } from '../../billing/order.ts'
-import type { PaymentProvider } from '../../billing/payment-provider.ts'
+import type { NotificationRecord, Order, OrderStep } from '../../billing/orders/order.ts'
+import type { PaymentProvider } from '../../billing/orders/payment-provider.ts'
 import { formatInstant } from '../../instant.ts'
 import type { OrderFinding } from './order-answers.ts'
 

@@ -1,9 +1,9 @@
 /** What members and operators ask of orders, and the answers. */
 import type { Money } from '../../billing/money.ts'
-import type { Order, OrderItem, OrderStep, PurchaseEvent } from '../../billing/order.ts'
-import type { Interval } from '../../billing/payment-provider.ts'
-import type { Plan } from '../../billing/plan.ts'
-import type { Pool } from '../../billing/product.ts'
+import type { Order, OrderItem, OrderStep, PurchaseEvent } from '../../billing/orders/order.ts'
+import type { Interval } from '../../billing/orders/payment-provider.ts'
+import type { Plan } from '../../billing/catalog/plan.ts'
+import type { Pool } from '../../billing/catalog/product.ts'
 
 export interface OrderRequest {
   /** The client's id of the request, by which a repeated one is recognised: 8 to 64 letters, digits, dashes and underscores. */

@@ -1,6 +1,6 @@
 /** Asks payment providers about orders, and records what they answer. Each order is asked about until the provider's answer is final. */
-import { isRefundedInPart } from '../../billing/order.ts'
-import type { Order, OrderActor } from '../../billing/order.ts'
+import { isRefundedInPart } from '../../billing/orders/order.ts'
+import type { Order, OrderActor } from '../../billing/orders/order.ts'
 import {
   computeNextCheck,
   lateMs,
@@ -11,11 +11,11 @@ import {
   recordOpened,
   recordPaidAgain,
   recordUnpaid,
-} from '../../billing/order-rules.ts'
-import type { Transition } from '../../billing/order-rules.ts'
-import { formatOrderTitle } from '../../billing/order-title.ts'
-import { PaymentProviderError } from '../../billing/payment-provider.ts'
-import type { OpenedCheckout, PaymentFacts, PaymentProvider } from '../../billing/payment-provider.ts'
+} from '../../billing/orders/order-rules.ts'
+import type { Transition } from '../../billing/orders/order-rules.ts'
+import { formatOrderTitle } from '../../billing/orders/order-title.ts'
+import { PaymentProviderError } from '../../billing/orders/payment-provider.ts'
+import type { OpenedCheckout, PaymentFacts, PaymentProvider } from '../../billing/orders/payment-provider.ts'
 import type { Store } from '../../store.ts'
 import type { OperatorAuthor } from '../operators/operator-author.ts'
 import type { OrderChanges } from './order-changes.ts'

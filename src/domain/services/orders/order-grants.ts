@@ -1,14 +1,14 @@
 /** What an order gives once its money was seen, and what a refund takes. Decided in the transaction that writes the order. */
 import type { BoostClaim } from '../../billing/boost.ts'
-import { noEndAt, toPurchasedPackId } from '../../billing/order.ts'
-import type { Order, OrderProblem } from '../../billing/order.ts'
-import { lateMs } from '../../billing/order-rules.ts'
+import { noEndAt, toPurchasedPackId } from '../../billing/orders/order.ts'
+import type { Order, OrderProblem } from '../../billing/orders/order.ts'
+import { lateMs } from '../../billing/orders/order-rules.ts'
 import type { Calendar } from '../../billing/period.ts'
-import { createPurchased, extendEnd, toSpan } from '../../billing/purchase-quote.ts'
-import { canBegin, endRenewal } from '../../billing/subscription-queue.ts'
-import type { Entitlement, EntitlementChange, Subscription } from '../../billing/subscription.ts'
-import { isRunning } from '../../billing/subscription.ts'
-import { includesPlan } from '../../billing/terms.ts'
+import { createPurchased, extendEnd, toSpan } from '../../billing/orders/purchase-quote.ts'
+import { canBegin, endRenewal } from '../../billing/subscriptions/subscription-queue.ts'
+import type { Entitlement, EntitlementChange, Subscription } from '../../billing/subscriptions/subscription.ts'
+import { isRunning } from '../../billing/subscriptions/subscription.ts'
+import { includesPlan } from '../../billing/subscriptions/terms.ts'
 import type { SubscriptionService } from '../subscription-service.ts'
 
 const dayMs = 86_400_000

@@ -2,21 +2,21 @@
  * Renewals that a provider charges by itself: each paid invoice of its subscription becomes one order, and its state becomes the state of
  * the member's subscription.
  */
-import type { Order, OrderActor, OrderDraft, OrderStep } from '../../billing/order.ts'
+import type { Order, OrderActor, OrderDraft, OrderStep } from '../../billing/orders/order.ts'
 import { toMoney } from '../../billing/money.ts'
 import type { Money } from '../../billing/money.ts'
-import { recordPayment } from '../../billing/order-rules.ts'
+import { recordPayment } from '../../billing/orders/order-rules.ts'
 import type {
   PaymentProvider,
   ProviderInvoice,
   ProviderSubscriptionFacts,
   ProviderSubscriptions,
-} from '../../billing/payment-provider.ts'
-import { endRenewal } from '../../billing/subscription-queue.ts'
-import { isRunning } from '../../billing/subscription.ts'
-import type { Subscription } from '../../billing/subscription.ts'
-import { includesPlan } from '../../billing/terms.ts'
-import type { PlanTerms } from '../../billing/terms.ts'
+} from '../../billing/orders/payment-provider.ts'
+import { endRenewal } from '../../billing/subscriptions/subscription-queue.ts'
+import { isRunning } from '../../billing/subscriptions/subscription.ts'
+import type { Subscription } from '../../billing/subscriptions/subscription.ts'
+import { includesPlan } from '../../billing/subscriptions/terms.ts'
+import type { PlanTerms } from '../../billing/subscriptions/terms.ts'
 import type { Store } from '../../store.ts'
 import type { SubscriptionService } from '../subscription-service.ts'
 import type { OrderChanges } from './order-changes.ts'

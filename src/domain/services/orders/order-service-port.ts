@@ -1,7 +1,7 @@
 /** What pages, endpoints, commands and jobs use of orders. `OrderService` implements it; where nothing is sold there is none. */
 import type { Money } from '../../billing/money.ts'
-import type { Order, OrderActor, OrderFilter, OrderStep } from '../../billing/order.ts'
-import type { NotificationAnswer, RawNotification } from '../../billing/payment-provider.ts'
+import type { Order, OrderActor, OrderFilter, OrderStep } from '../../billing/orders/order.ts'
+import type { NotificationAnswer, RawNotification } from '../../billing/orders/payment-provider.ts'
 import type { Account } from '../../identity/account.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
 import type { OperatorAuthor } from '../operators/operator-author.ts'

@@ -1,7 +1,7 @@
 /** Notifications of payment providers: hints only, after which the gateway asks the provider itself. */
-import { isRefundedInPart } from '../../billing/order.ts'
-import { PaymentNotificationError } from '../../billing/payment-provider.ts'
-import type { NotificationAnswer, NotificationHint, RawNotification } from '../../billing/payment-provider.ts'
+import { isRefundedInPart } from '../../billing/orders/order.ts'
+import { PaymentNotificationError } from '../../billing/orders/payment-provider.ts'
+import type { NotificationAnswer, NotificationHint, RawNotification } from '../../billing/orders/payment-provider.ts'
 import type { Store } from '../../store.ts'
 import type { OrderChanges } from './order-changes.ts'
 import type { OrderCheckDeps, OrderChecks } from './order-checks.ts'

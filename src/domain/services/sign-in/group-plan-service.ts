@@ -1,5 +1,5 @@
 /** Gives and takes the plans that follow the groups of a sign-in provider. */
-import type { Plan } from '../../billing/plan.ts'
+import type { Plan } from '../../billing/catalog/plan.ts'
 import type { AuditWriter } from '../../identity/audit.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
 import { formatInstant } from '../../instant.ts'

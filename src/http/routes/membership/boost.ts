@@ -3,11 +3,11 @@ import type { ResponseOf } from '../../../api/endpoint.ts'
 import { showBoost, takeBoost } from '../../../api/membership/usage.ts'
 import type { Account } from '../../../domain/identity/account.ts'
 import { formatInstant } from '../../../domain/instant.ts'
-import type { Pool } from '../../../domain/billing/product.ts'
+import type { Pool } from '../../../domain/billing/catalog/product.ts'
 import { getBalance } from '../../../services/member-usage.ts'
 import { createBoostUnavailableError } from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'
-import { toUsageBoost, toUsageBoosts } from '../../../domain/billing/usage.ts'
+import { toUsageBoost, toUsageBoosts } from '../../../domain/billing/usage/usage.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 
 export function mountBoostRoutes(

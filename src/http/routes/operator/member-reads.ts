@@ -8,7 +8,7 @@ import {
   listMemberTurns,
   showMember,
 } from '../../../api/operator/members.ts'
-import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../domain/billing/usage.ts'
+import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../domain/billing/usage/usage.ts'
 import type { Account } from '../../../domain/identity/account.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import { findMembers } from '../../../services/find-members.ts'

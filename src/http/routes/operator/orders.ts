@@ -6,7 +6,7 @@ import {
   refundOrder as refundOrderEndpoint,
   searchOrders,
 } from '../../../api/operator/orders.ts'
-import type { Order } from '../../../domain/billing/order.ts'
+import type { Order } from '../../../domain/billing/orders/order.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { Services } from '../../../services/services.ts'

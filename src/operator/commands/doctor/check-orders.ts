@@ -1,5 +1,5 @@
 /** Whether each order that was paid is granted, whether deletions wait for a provider, and whether providers answer and their notifications arrive. */
-import type { Orders } from '../../../domain/billing/order.ts'
+import type { Orders } from '../../../domain/billing/orders/order.ts'
 import type { AccountDeletions } from '../../../domain/identity/account-deletion.ts'
 import type { HealthCheck } from '../../../services/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'

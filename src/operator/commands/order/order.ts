@@ -1,8 +1,8 @@
 /** `svc-gateway order …`: what members buy, and the money for it. */
 import { formatMoney, parseMoney } from '../../../domain/billing/money.ts'
 import type { Money } from '../../../domain/billing/money.ts'
-import { orderStates } from '../../../domain/billing/order.ts'
-import type { Order, OrderItem, OrderState, OrderStep } from '../../../domain/billing/order.ts'
+import { orderStates } from '../../../domain/billing/orders/order.ts'
+import type { Order, OrderItem, OrderState, OrderStep } from '../../../domain/billing/orders/order.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import type { OperatorAuthor } from '../../../domain/services/operators/operator-author.ts'
 import { formatZone } from '../../../system/terminal/format-time.ts'

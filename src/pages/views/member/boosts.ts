@@ -1,7 +1,7 @@
 /** `/account/boosts`: extra credits: check-in, rush, invitation, and the packs that are left. */
-import { isPurchasedPack, noEndAt } from '../../../domain/billing/order.ts'
+import { isPurchasedPack, noEndAt } from '../../../domain/billing/orders/order.ts'
 import type { Pack } from '../../../domain/billing/ledger.ts'
-import type { Pool } from '../../../domain/billing/product.ts'
+import type { Pool } from '../../../domain/billing/catalog/product.ts'
 import { getBalance } from '../../../services/member-usage.ts'
 import { createBoostUnavailableError } from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'

@@ -4,8 +4,8 @@
  */
 import type { Money } from '../../../domain/billing/money.ts'
 import { formatPrice } from '../../../domain/billing/money.ts'
-import type { Order } from '../../../domain/billing/order.ts'
-import { formatOrderTitle } from '../../../domain/billing/order-title.ts'
+import type { Order } from '../../../domain/billing/orders/order.ts'
+import { formatOrderTitle } from '../../../domain/billing/orders/order-title.ts'
 import { TooManyAttempts } from '../../../domain/identity/limits/attempt-limits.ts'
 import type { OrderRequest, Quote } from '../../../domain/services/orders/order-answers.ts'
 import { GatewayError } from '../../../errors.ts'

@@ -1,5 +1,5 @@
 /** `/keys`: make a key, see it once, rename and revoke it. */
-import { resolvePlan } from '../../../domain/billing/terms.ts'
+import { resolvePlan } from '../../../domain/billing/subscriptions/terms.ts'
 import type { ApiKey } from '../../../domain/identity/api-key.ts'
 import { GatewayError } from '../../../errors.ts'
 import { readKeyUsage, unusedKey } from '../../../services/member-usage.ts'

@@ -3,9 +3,9 @@
  * that is open, so that a lost notification delays nothing.
  */
 import { formatPrice } from '../../../domain/billing/money.ts'
-import { maxBuyerLineChars } from '../../../domain/billing/order.ts'
-import type { Order } from '../../../domain/billing/order.ts'
-import { formatOrderTitle } from '../../../domain/billing/order-title.ts'
+import { maxBuyerLineChars } from '../../../domain/billing/orders/order.ts'
+import type { Order } from '../../../domain/billing/orders/order.ts'
+import { formatOrderTitle } from '../../../domain/billing/orders/order-title.ts'
 import type { OrderExplanation, OrderFinding } from '../../../domain/services/orders/order-answers.ts'
 import { checkOrder, findOrder, isOpen, isPaid, refreshOrder, requireOrders, setBuyer } from '../../../services/member-orders.ts'
 import { renderDialog, renderDialogEnd } from '../../components/dialog.ts'

@@ -1,8 +1,8 @@
 /** `/account/orders`: what was bought, the renewal, and whether bought packs are used. */
 import { formatPrice } from '../../../domain/billing/money.ts'
-import type { Order } from '../../../domain/billing/order.ts'
-import { formatOrderTitle } from '../../../domain/billing/order-title.ts'
-import type { Subscription } from '../../../domain/billing/subscription.ts'
+import type { Order } from '../../../domain/billing/orders/order.ts'
+import { formatOrderTitle } from '../../../domain/billing/orders/order-title.ts'
+import type { Subscription } from '../../../domain/billing/subscriptions/subscription.ts'
 import {
   cancelRenewal,
   findPaidSubscription,

@@ -1,5 +1,5 @@
 /** `/account/profile`: whose account this is, its plan, and which emails it gets. */
-import { resolvePlan } from '../../../domain/billing/terms.ts'
+import { resolvePlan } from '../../../domain/billing/subscriptions/terms.ts'
 import { PageForm } from '../../components/form.ts'
 import { renderFacts } from '../../components/list.ts'
 import { formatDate } from '../../format.ts'

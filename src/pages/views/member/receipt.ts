@@ -1,8 +1,8 @@
 /** `/account/orders/{id}/receipt`: the receipt of an order that is paid, for paper. */
 import type { Money } from '../../../domain/billing/money.ts'
 import { formatPrice } from '../../../domain/billing/money.ts'
-import type { Order } from '../../../domain/billing/order.ts'
-import { formatOrderTitle } from '../../../domain/billing/order-title.ts'
+import type { Order } from '../../../domain/billing/orders/order.ts'
+import { formatOrderTitle } from '../../../domain/billing/orders/order-title.ts'
 import { GatewayError } from '../../../errors.ts'
 import { findOrder, isPaid } from '../../../services/member-orders.ts'
 import { renderFacts } from '../../components/list.ts'

@@ -1,5 +1,5 @@
 /** `/account`: where the member stands, usage by day, the turns, and the first steps of a new account. */
-import { resolvePlan } from '../../../domain/billing/terms.ts'
+import { resolvePlan } from '../../../domain/billing/subscriptions/terms.ts'
 import { getBalance, readUsageHistory, usageDimensions } from '../../../services/member-usage.ts'
 import { formatDate } from '../../format.ts'
 import { html } from '../../html.ts'

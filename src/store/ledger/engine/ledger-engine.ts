@@ -3,7 +3,7 @@
  * What can be refused is refused before anything is written; after that only a bug or a broken disk can throw, and the store rolls the
  * transaction back.
  */
-import { windows } from '../../../domain/billing/plan.ts'
+import { windows } from '../../../domain/billing/catalog/plan.ts'
 import { allocateSettlement } from './allocation.ts'
 import type { Allocation } from './allocation.ts'
 import { ChainWriter } from './chain-writer.ts'

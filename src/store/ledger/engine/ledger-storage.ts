@@ -2,8 +2,8 @@
  * The rows that the ledger engine reads and writes, synchronously: through prepared statements, or from rows that were loaded before. An
  * implementation finds and stores rows and contains no rules.
  */
-import type { Pool } from '../../../domain/billing/product.ts'
-import type { Window } from '../../../domain/billing/plan.ts'
+import type { Pool } from '../../../domain/billing/catalog/product.ts'
+import type { Window } from '../../../domain/billing/catalog/plan.ts'
 import type { Bucket } from '../bucket.ts'
 import type { AccountBalance } from '../account-balance.ts'
 import type { EntryTable, PackTable } from '../../schema/schema.ts'

@@ -4,9 +4,9 @@
  */
 import type { CalendarPeriod, Period } from '../../../domain/billing/period.ts'
 import { resolvePeriod } from '../../../domain/billing/period.ts'
-import type { Window } from '../../../domain/billing/plan.ts'
-import { windows } from '../../../domain/billing/plan.ts'
-import type { Pool } from '../../../domain/billing/product.ts'
+import type { Window } from '../../../domain/billing/catalog/plan.ts'
+import { windows } from '../../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../../domain/billing/catalog/product.ts'
 import { getBucketIds } from '../balance-replay.ts'
 import { Bucket } from '../bucket.ts'
 import type { AccountBalance } from '../account-balance.ts'

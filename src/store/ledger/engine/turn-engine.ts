@@ -1,10 +1,10 @@
 /** Begins and ends turns. What can be refused is refused before anything is written. */
-import { windows } from '../../../domain/billing/plan.ts'
+import { windows } from '../../../domain/billing/catalog/plan.ts'
 import { hashHold } from '../hash-chain.ts'
 import { listPartKeys } from '../../../domain/billing/ledger.ts'
 import type { Reservation, WindowLeft } from '../../../domain/billing/ledger.ts'
-import type { Pool } from '../../../domain/billing/product.ts'
-import { alertLevels } from '../../../domain/billing/usage-alert.ts'
+import type { Pool } from '../../../domain/billing/catalog/product.ts'
+import { alertLevels } from '../../../domain/billing/usage/usage-alert.ts'
 import type { Bucket } from '../bucket.ts'
 import type { AccountBalance } from '../account-balance.ts'
 import { parseAllocations, serializeAllocations, allocateSettlement, allocateHold } from './allocation.ts'

@@ -5,7 +5,7 @@
  * constraints: PostgreSQL parses them anew for every statement, a fifth of a small batch. The ledger engine and the batch's statements, the
  * only writers, keep the same promises.
  */
-import { windows } from '../../../domain/billing/plan.ts'
+import { windows } from '../../../domain/billing/catalog/plan.ts'
 import { pools } from '../../ledger/account-balance.ts'
 import { bucketFields } from '../../schema/schema.ts'
 

@@ -2,7 +2,7 @@
  * The tables that only SQLite has in this form. Indexes are partial where only open or unspent rows are read, so that a turn costs the same
  * however long the log has become.
  */
-import { windows } from '../../../domain/billing/plan.ts'
+import { windows } from '../../../domain/billing/catalog/plan.ts'
 import { pools } from '../../ledger/account-balance.ts'
 import { bucketFields } from '../../schema/schema.ts'
 import { addToUsageSum, usageSlotMs, usageSumColumns } from '../../ledger/usage-sum.ts'

@@ -2,7 +2,7 @@
  * The ledger's statements for PostgreSQL. Each works on many rows, given as arrays of columns, and is prepared once per
  * connection by its name.
  */
-import { purchasedPackPrefix } from '../../../domain/billing/order.ts'
+import { purchasedPackPrefix } from '../../../domain/billing/orders/order.ts'
 import { bucketValueColumns } from '../../ledger/account-balance.ts'
 import { bucketFields } from '../../schema/schema.ts'
 import {

@@ -2,8 +2,8 @@
  * The rows loaded for a batch, and the changes that the ledger engine's decisions make to them. `NotLoaded` reports missing rows:
  * the account's operations are undone here and decided again after loading.
  */
-import type { Pool } from '../../../domain/billing/product.ts'
-import type { Window } from '../../../domain/billing/plan.ts'
+import type { Pool } from '../../../domain/billing/catalog/product.ts'
+import type { Window } from '../../../domain/billing/catalog/plan.ts'
 import { Bucket } from '../../ledger/bucket.ts'
 import type { IdempotentTurn, LedgerStorage, PoolLevel } from '../../ledger/engine/ledger-storage.ts'
 import { AccountBalance } from '../../ledger/account-balance.ts'

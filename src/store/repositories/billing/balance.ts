@@ -1,7 +1,7 @@
 /** An account's remaining credits, for both databases. */
 import type { Balance, BalanceQuery, Pack, PoolBalance } from '../../../domain/billing/ledger.ts'
 import { resolvePeriod } from '../../../domain/billing/period.ts'
-import { windows } from '../../../domain/billing/plan.ts'
+import { windows } from '../../../domain/billing/catalog/plan.ts'
 import { toBucketRows } from '../../ledger/account-balance.ts'
 import type { Database } from '../../database.ts'
 import { pools } from '../../ledger/account-balance.ts'

@@ -1,7 +1,7 @@
 /** Usage that is kept for persons whose accounts were deleted. */
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
-import type { UsageCarryOver, CarriedUsages } from '../../../domain/billing/carried-usage.ts'
+import type { UsageCarryOver, CarriedUsages } from '../../../domain/billing/usage/carried-usage.ts'
 import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
 

@@ -1,5 +1,5 @@
 /** Credits used per day, from the day buckets: archived ones, and the last one in the balance. */
-import type { DailyUsages } from '../../../domain/billing/usage.ts'
+import type { DailyUsages } from '../../../domain/billing/usage/usage.ts'
 import { toBucketRows } from '../../ledger/account-balance.ts'
 import type { Database } from '../../database.ts'
 

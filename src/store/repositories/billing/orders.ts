@@ -10,7 +10,7 @@ import type {
   OrderRefund,
   Orders,
   OrderStep,
-} from '../../../domain/billing/order.ts'
+} from '../../../domain/billing/orders/order.ts'
 import { parseJson } from '../../../system/parse-json.ts'
 import type { Database } from '../../database.ts'
 import type { OrderTable } from '../../schema/sale-schema.ts'

@@ -1,7 +1,7 @@
 /** Reads stored terms of plans. */
 import { LRUCache } from 'lru-cache'
-import type { PlanTerms } from '../../../domain/billing/terms.ts'
-import { restorePlan } from '../../../domain/billing/terms.ts'
+import type { PlanTerms } from '../../../domain/billing/subscriptions/terms.ts'
+import { restorePlan } from '../../../domain/billing/subscriptions/terms.ts'
 import { parseJson } from '../../../system/parse-json.ts'
 
 /** Terms never change, so one object serves all accounts that have them. */

@@ -1,6 +1,6 @@
 /** Emails about purchases that are to be sent. */
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely'
-import type { ClaimedPurchaseNotice, PurchaseNotice, PurchaseNotices } from '../../../domain/billing/purchase-notice.ts'
+import type { ClaimedPurchaseNotice, PurchaseNotice, PurchaseNotices } from '../../../domain/billing/orders/purchase-notice.ts'
 import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
 

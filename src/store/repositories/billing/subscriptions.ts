@@ -1,9 +1,14 @@
 /** Terms of plans, and subscriptions. */
 import { sql } from 'kysely'
 import type { Kysely, Selectable } from 'kysely'
-import type { Entitlement, EntitlementChange, Subscription, Subscriptions } from '../../../domain/billing/subscription.ts'
-import { renewalGraceMs } from '../../../domain/billing/subscription-queue.ts'
-import { serializePlan, toTermsId } from '../../../domain/billing/terms.ts'
+import type {
+  Entitlement,
+  EntitlementChange,
+  Subscription,
+  Subscriptions,
+} from '../../../domain/billing/subscriptions/subscription.ts'
+import { renewalGraceMs } from '../../../domain/billing/subscriptions/subscription-queue.ts'
+import { serializePlan, toTermsId } from '../../../domain/billing/subscriptions/terms.ts'
 import type { Database } from '../../database.ts'
 import type { SubscriptionTable } from '../../schema/sale-schema.ts'
 import type { AccountTable, Schema } from '../../schema/schema.ts'

@@ -1,8 +1,8 @@
 /** Usage alerts: the subscribed accounts, and the alerts sent. */
 import { sql } from 'kysely'
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
-import { alertLevels } from '../../../domain/billing/usage-alert.ts'
-import type { AlertLevel, UsageAlert, UsageAlerts } from '../../../domain/billing/usage-alert.ts'
+import { alertLevels } from '../../../domain/billing/usage/usage-alert.ts'
+import type { AlertLevel, UsageAlert, UsageAlerts } from '../../../domain/billing/usage/usage-alert.ts'
 import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { accountColumns, toAccount } from '../identity/accounts.ts'

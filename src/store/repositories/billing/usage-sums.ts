@@ -1,5 +1,5 @@
 /** Sums of an account's usage; a range of the primary key. */
-import type { UsageSums } from '../../../domain/billing/usage.ts'
+import type { UsageSums } from '../../../domain/billing/usage/usage.ts'
 import type { Database } from '../../database.ts'
 
 export function createUsageSumRepository({ read }: Database): UsageSums {

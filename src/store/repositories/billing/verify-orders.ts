@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
 import type { Mismatch } from '../../../domain/billing/ledger.ts'
-import { purchasedPackPrefix } from '../../../domain/billing/order.ts'
+import { purchasedPackPrefix } from '../../../domain/billing/orders/order.ts'
 import type { Schema } from '../../schema/schema.ts'
 
 /** More mismatches add no information. */

@@ -1,5 +1,5 @@
 /** The ledger's prepared statements for SQLite. */
-import { purchasedPackPrefix } from '../../../domain/billing/order.ts'
+import { purchasedPackPrefix } from '../../../domain/billing/orders/order.ts'
 import type { Statement } from 'better-sqlite3'
 import type { IdempotentTurn } from '../../ledger/engine/ledger-storage.ts'
 import type { PackTable } from '../../schema/schema.ts'

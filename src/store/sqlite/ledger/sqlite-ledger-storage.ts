@@ -1,6 +1,6 @@
 /** The ledger's storage on the writer's connection: prepared statements, with balances and recent holds in memory. */
-import type { Pool } from '../../../domain/billing/product.ts'
-import type { Window } from '../../../domain/billing/plan.ts'
+import type { Pool } from '../../../domain/billing/catalog/product.ts'
+import type { Window } from '../../../domain/billing/catalog/plan.ts'
 import type { Bucket } from '../../ledger/bucket.ts'
 import { toPoolLevelDetail } from '../../ledger/engine/ledger-storage.ts'
 import type { IdempotentTurn, LedgerStorage, PoolLevel } from '../../ledger/engine/ledger-storage.ts'

@@ -2,7 +2,7 @@
 import { createServer } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { Pool } from '../../../../src/domain/billing/product.ts'
+import type { Pool } from '../../../../src/domain/billing/catalog/product.ts'
 import type { Reader } from '../../../../src/domain/identity/reader.ts'
 import { createTemporaryFolder, startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../support/gateway/test-gateway.ts'

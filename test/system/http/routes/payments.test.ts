@@ -1,8 +1,8 @@
 /** The addresses to which payment providers send notifications. */
 import t from 'tap'
 import type { Test } from 'tap'
-import { PaymentProviderError } from '../../../../src/domain/billing/payment-provider.ts'
-import type { NotificationAnswer, RawNotification } from '../../../../src/domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../../../src/domain/billing/orders/payment-provider.ts'
+import type { NotificationAnswer, RawNotification } from '../../../../src/domain/billing/orders/payment-provider.ts'
 import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
 
 interface Received {

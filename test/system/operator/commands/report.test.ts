@@ -1,7 +1,7 @@
 /** `svc-gateway report`: what it adds up of real turns, and how it writes that. */
 import t from 'tap'
 import type { Test } from 'tap'
-import { computeUpstreamCost } from '../../../../src/domain/billing/upstream-cost.ts'
+import { computeUpstreamCost } from '../../../../src/domain/billing/catalog/upstream-cost.ts'
 import { formatCsvLine, formatDollars } from '../../../../src/domain/billing/report-format.ts'
 import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
 import { setUpAnthropicGateway, setUpResponsesGateway } from '../../../support/gateway/scripted-gateway.ts'

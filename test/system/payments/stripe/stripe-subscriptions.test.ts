@@ -1,7 +1,7 @@
 /** Subscriptions at Stripe: renewals, cancelling, changes of the plan and what they cost. */
 import t from 'tap'
 import type { Test } from 'tap'
-import type { PlanPriceAtProvider } from '../../../../src/domain/billing/payment-provider.ts'
+import type { PlanPriceAtProvider } from '../../../../src/domain/billing/orders/payment-provider.ts'
 import { createCheckout, dayMs, hourMs, openStripe, startMs } from './stripe-test-provider.ts'
 
 const monthly = createCheckout({ renews: 'month' })

@@ -1,6 +1,6 @@
 /** The provider for Stripe in front of the stand-in, with a clock that the test moves. */
 import type { Test } from 'tap'
-import type { Checkout, RawNotification } from '../../../../src/domain/billing/payment-provider.ts'
+import type { Checkout, RawNotification } from '../../../../src/domain/billing/orders/payment-provider.ts'
 import { createPaymentFetch } from '../../../../src/payments/payment-fetch.ts'
 import { StripeProvider } from '../../../../src/payments/stripe/stripe-provider.ts'
 import { startStripeServer, stripeKey, stripeWebhookSecret } from '../../../support/servers/stripe-server.ts'

@@ -1,6 +1,6 @@
 /** The contract of deletions that wait for a payment provider, on every store. */
 import type { Test } from 'tap'
-import { PaymentProviderError } from '../../../../src/domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../../../src/domain/billing/orders/payment-provider.ts'
 import { AccountDeletionService } from '../../../../src/domain/services/account-deletion-service.ts'
 import type { Store } from '../../../../src/domain/store.ts'
 import { checkDeletions } from '../../../../src/operator/commands/doctor/check-orders.ts'

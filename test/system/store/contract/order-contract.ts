@@ -1,7 +1,7 @@
 /** The contract of orders on every store, with the service that decides about them and a provider in memory. */
 import type { Test } from 'tap'
-import { PaymentProviderError } from '../../../../src/domain/billing/payment-provider.ts'
-import { isRunning } from '../../../../src/domain/billing/subscription.ts'
+import { PaymentProviderError } from '../../../../src/domain/billing/orders/payment-provider.ts'
+import { isRunning } from '../../../../src/domain/billing/subscriptions/subscription.ts'
 import type { Store } from '../../../../src/domain/store.ts'
 import { createPlan } from '../../../support/gateway/test-plans.ts'
 import { createOrderWorld, createRequest, placeOrder, salePlans, testClient } from '../../../support/payments/order-world.ts'

@@ -5,9 +5,9 @@ import * as fc from 'fast-check'
 import type { Test } from 'tap'
 import type { Calendar } from '../../../../src/domain/billing/period.ts'
 import { createCalendar } from '../../../../src/domain/billing/period.ts'
-import type { PoolLimits } from '../../../../src/domain/billing/plan.ts'
-import { windows } from '../../../../src/domain/billing/plan.ts'
-import type { Pool } from '../../../../src/domain/billing/product.ts'
+import type { PoolLimits } from '../../../../src/domain/billing/catalog/plan.ts'
+import { windows } from '../../../../src/domain/billing/catalog/plan.ts'
+import type { Pool } from '../../../../src/domain/billing/catalog/product.ts'
 import type { Store } from '../../../../src/domain/store.ts'
 import {
   toAccountId,

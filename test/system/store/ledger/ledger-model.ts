@@ -1,8 +1,8 @@
 /** A minimal model of the ledger without database, threads or entries, that the real ledger is compared with. */
 import type { Periods } from '../../../../src/domain/billing/period.ts'
-import type { PoolLimits, Window } from '../../../../src/domain/billing/plan.ts'
-import { windows } from '../../../../src/domain/billing/plan.ts'
-import type { Pool } from '../../../../src/domain/billing/product.ts'
+import type { PoolLimits, Window } from '../../../../src/domain/billing/catalog/plan.ts'
+import { windows } from '../../../../src/domain/billing/catalog/plan.ts'
+import type { Pool } from '../../../../src/domain/billing/catalog/product.ts'
 
 export interface ModelBucket {
   readonly start: number

@@ -3,7 +3,7 @@ import type { AuditActor } from '../../../../domain/identity/operators/operator-
 import type { AccountStatus } from '../../../../domain/identity/account.ts'
 import type { TurnState } from '../../../../domain/billing/ledger.ts'
 import type { StatementLineKind } from '../../../../domain/turn-history/turn-history.ts'
-import type { SubscriptionSource, SubscriptionState } from '../../../../domain/billing/subscription.ts'
+import type { SubscriptionSource, SubscriptionState } from '../../../../domain/billing/subscriptions/subscription.ts'
 
 export const members = {
   search: 'Find a member',

@@ -1,5 +1,5 @@
 /** `/operator/orders`. */
-import type { OrderActor } from '../../../../domain/billing/order.ts'
+import type { OrderActor } from '../../../../domain/billing/orders/order.ts'
 
 export const orders = {
   lead: 'Every order with its story; a refund is made from the page of the order.',

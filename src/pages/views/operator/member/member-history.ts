@@ -2,7 +2,7 @@
 import type { Account } from '../../../../domain/identity/account.ts'
 import type { Turn } from '../../../../domain/billing/ledger.ts'
 import { formatPrice } from '../../../../domain/billing/money.ts'
-import { formatOrderTitle } from '../../../../domain/billing/order-title.ts'
+import { formatOrderTitle } from '../../../../domain/billing/orders/order-title.ts'
 import { renderDataTable } from '../../../components/data-table.ts'
 import { renderRows } from '../../../components/list.ts'
 import { renderOrderState } from '../../../components/order-text.ts'

@@ -2,7 +2,7 @@
 import type { Account } from '../../../../domain/identity/account.ts'
 import type { OperatorRole } from '../../../../domain/identity/operators/operator-role.ts'
 import type { Balance } from '../../../../domain/billing/ledger.ts'
-import type { Subscription } from '../../../../domain/billing/subscription.ts'
+import type { Subscription } from '../../../../domain/billing/subscriptions/subscription.ts'
 import { getBalance } from '../../../../services/member-usage.ts'
 import { renderFacts, renderRows } from '../../../components/list.ts'
 import { renderTime } from '../../../components/time.ts'

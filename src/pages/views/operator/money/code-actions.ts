@@ -1,5 +1,5 @@
 /** What the forms of codes do: make some, which are shown once, and revoke them. */
-import { getPlan } from '../../../../domain/billing/plan.ts'
+import { getPlan } from '../../../../domain/billing/catalog/plan.ts'
 import type { CodeGift, RedeemCode } from '../../../../domain/billing/redeem-code.ts'
 import { formatSpan, parseSpan } from '../../../../domain/billing/span.ts'
 import { GatewayError } from '../../../../errors.ts'

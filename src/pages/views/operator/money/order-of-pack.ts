@@ -1,5 +1,5 @@
 /** The order behind a pack that was bought. */
-import { isPurchasedPack, purchasedPackPrefix } from '../../../../domain/billing/order.ts'
+import { isPurchasedPack, purchasedPackPrefix } from '../../../../domain/billing/orders/order.ts'
 import { html } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
 import type { OperatorContext } from '../../../page.ts'

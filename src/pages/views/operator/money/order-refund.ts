@@ -1,6 +1,6 @@
 /** The refund of an order: what it gives and takes is shown before, and the form does it once. */
 import { formatDecimal, formatPrice, parseMoney } from '../../../../domain/billing/money.ts'
-import type { Order } from '../../../../domain/billing/order.ts'
+import type { Order } from '../../../../domain/billing/orders/order.ts'
 import type { RefundQuote } from '../../../../domain/services/orders/order-answers.ts'
 import { GatewayError } from '../../../../errors.ts'
 import { quoteRefund, refundOrder } from '../../../../services/order-refunds.ts'

@@ -1,7 +1,7 @@
 /** `/operator/orders/{id}`: one order, what is missing and what cures it, and its story. */
 import { formatPrice } from '../../../../domain/billing/money.ts'
-import type { Order, OrderStep } from '../../../../domain/billing/order.ts'
-import { formatOrderTitle } from '../../../../domain/billing/order-title.ts'
+import type { Order, OrderStep } from '../../../../domain/billing/orders/order.ts'
+import { formatOrderTitle } from '../../../../domain/billing/orders/order-title.ts'
 import type { OrderFinding } from '../../../../domain/services/orders/order-answers.ts'
 import { renderFacts, renderRows } from '../../../components/list.ts'
 import { getRefunded, nameProvider, renderOrderState } from '../../../components/order-text.ts'

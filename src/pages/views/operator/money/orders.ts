@@ -1,8 +1,8 @@
 /** `/operator/orders`: all orders, by state, or those that were paid or refunded in a span of days; newest first. */
 import { formatPrice } from '../../../../domain/billing/money.ts'
-import { orderStates } from '../../../../domain/billing/order.ts'
-import type { Order, OrderFilter, OrderState } from '../../../../domain/billing/order.ts'
-import { formatOrderTitle } from '../../../../domain/billing/order-title.ts'
+import { orderStates } from '../../../../domain/billing/orders/order.ts'
+import type { Order, OrderFilter, OrderState } from '../../../../domain/billing/orders/order.ts'
+import { formatOrderTitle } from '../../../../domain/billing/orders/order-title.ts'
 import { renderDataTable } from '../../../components/data-table.ts'
 import { renderEmptyState } from '../../../components/list.ts'
 import { renderOrderState } from '../../../components/order-text.ts'

@@ -1,5 +1,5 @@
 /** `/operator/money/packs`: packs of all members, the newest ones or those about to end, with what was spent of each. */
-import { isPurchasedPack } from '../../../../domain/billing/order.ts'
+import { isPurchasedPack } from '../../../../domain/billing/orders/order.ts'
 import type { ListedPack } from '../../../../domain/billing/sale-lists.ts'
 import { renderDataTable } from '../../../components/data-table.ts'
 import { renderEmptyState } from '../../../components/list.ts'

@@ -1,6 +1,6 @@
 /** `/operator/money/subscribers`: how many have which plan by which terms, and the members behind each number. */
-import type { Subscription } from '../../../../domain/billing/subscription.ts'
-import type { TermsInUse } from '../../../../domain/billing/terms.ts'
+import type { Subscription } from '../../../../domain/billing/subscriptions/subscription.ts'
+import type { TermsInUse } from '../../../../domain/billing/subscriptions/terms.ts'
 import { renderDataTable } from '../../../components/data-table.ts'
 import { renderEmptyState } from '../../../components/list.ts'
 import { renderTime } from '../../../components/time.ts'

@@ -1,5 +1,5 @@
 /** Products and targets with their figures, each of which opens exactly its turns. */
-import type { Price } from '../../../../domain/billing/price.ts'
+import type { Price } from '../../../../domain/billing/catalog/price.ts'
 import type { LatencyPercentiles } from '../../../../domain/turn-history/latency-histogram.ts'
 import type { TakenOutTarget } from '../../../../domain/taken-out-target.ts'
 import type { NodeFigures } from '../../../../services/node-figures.ts'

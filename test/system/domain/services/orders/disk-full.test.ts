@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t from 'tap'
-import type { Order } from '../../../../../src/domain/billing/order.ts'
+import type { Order } from '../../../../../src/domain/billing/orders/order.ts'
 import { verifyBooks } from '../../../../../src/domain/services/orders/verify-books.ts'
 import { createOrderWorld, placeOrder } from '../../../../support/payments/order-world.ts'
 import { PaymentProviderStandIn } from '../../../../support/payments/payment-provider-stand-in.ts'

@@ -1,6 +1,6 @@
 /** Orders whose opening, cancelling and checking meet each other, or a failure. */
 import t from 'tap'
-import { PaymentProviderError } from '../../../../../src/domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../../../../src/domain/billing/orders/payment-provider.ts'
 import { createRequest, placeOrder, testClient } from '../../../../support/payments/order-world.ts'
 import { dayMs, eur, hourMs, openOrderShop } from '../../../../support/payments/order-shop.ts'
 

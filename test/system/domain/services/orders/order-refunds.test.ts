@@ -1,6 +1,6 @@
 /** Money that goes back: what ends with it, what an upgrade had made of it, and what is left of the order. */
 import t from 'tap'
-import { PaymentProviderError } from '../../../../../src/domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../../../../src/domain/billing/orders/payment-provider.ts'
 import { createRequest, placeOrder } from '../../../../support/payments/order-world.ts'
 import { dayMs, eur, hourMs, openOrderShop } from '../../../../support/payments/order-shop.ts'
 

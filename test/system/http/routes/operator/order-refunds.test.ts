@@ -1,7 +1,7 @@
 /** Refunds by operators, from the page of the order and by API: once, as far as the key may, and told in words where the provider fails. */
 import t from 'tap'
 import type { Test } from 'tap'
-import { PaymentProviderError } from '../../../../../src/domain/billing/payment-provider.ts'
+import { PaymentProviderError } from '../../../../../src/domain/billing/orders/payment-provider.ts'
 import { createOperator, createOperatorKey, openConsole, operatorApi } from '../../../../support/gateway/operators.ts'
 import { startGateway } from '../../../../support/gateway/test-gateway.ts'
 import type { WebsiteClient } from '../../../../support/gateway/website-client.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Price } from '../../../../src/domain/billing/price.ts'
-import { computeAffordableOutputTokens, computeCredits } from '../../../../src/domain/billing/price.ts'
+import type { Price } from '../../../../../src/domain/billing/catalog/price.ts'
+import { computeAffordableOutputTokens, computeCredits } from '../../../../../src/domain/billing/catalog/price.ts'
 
 const fast: Price = { input: 140, output: 280, discountPercent: 70 }
 const premium: Price = { input: 435, output: 870, discountPercent: 75 }

@@ -1,6 +1,6 @@
 /** The states of an order, by each answer that a provider can give. */
 import t from 'tap'
-import type { Order, OrderState } from '../../../../src/domain/billing/order.ts'
+import type { Order, OrderState } from '../../../../../src/domain/billing/orders/order.ts'
 import {
   computeNextCheck,
   findPaymentProblem,
@@ -10,8 +10,8 @@ import {
   recordFailure,
   recordOpened,
   recordUnpaid,
-} from '../../../../src/domain/billing/order-rules.ts'
-import type { PaymentFacts } from '../../../../src/domain/billing/payment-provider.ts'
+} from '../../../../../src/domain/billing/orders/order-rules.ts'
+import type { PaymentFacts } from '../../../../../src/domain/billing/orders/payment-provider.ts'
 
 const now = Date.parse('2026-05-13T12:00:00Z')
 const hour = 3_600_000

@@ -1,16 +1,16 @@
 /** What the purchase of a plan does to an account and costs, by the table of rules in docs/selling.md. */
-import type { Money } from './money.ts'
+import type { Money } from '../money.ts'
 import type { Order, PurchaseEvent } from './order.ts'
 import type { Interval } from './payment-provider.ts'
-import type { Calendar } from './period.ts'
-import type { Span } from './span.ts'
-import { formatSpan } from './span.ts'
-import { canBegin, projectStretches } from './subscription-queue.ts'
-import type { Queue, QueueRules } from './subscription-queue.ts'
-import type { Subscription } from './subscription.ts'
-import { isRunning } from './subscription.ts'
-import type { PlanTerms } from './terms.ts'
-import { comparePlans } from './terms.ts'
+import type { Calendar } from '../period.ts'
+import type { Span } from '../span.ts'
+import { formatSpan } from '../span.ts'
+import { canBegin, projectStretches } from '../subscriptions/subscription-queue.ts'
+import type { Queue, QueueRules } from '../subscriptions/subscription-queue.ts'
+import type { Subscription } from '../subscriptions/subscription.ts'
+import { isRunning } from '../subscriptions/subscription.ts'
+import type { PlanTerms } from '../subscriptions/terms.ts'
+import { comparePlans } from '../subscriptions/terms.ts'
 
 const dayMs = 86_400_000
 

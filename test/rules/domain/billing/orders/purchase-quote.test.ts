@@ -1,10 +1,10 @@
 /** Credits of upgrades, and ends of spans that are continued. */
 import t from 'tap'
-import { createCalendar } from '../../../../src/domain/billing/period.ts'
-import { computeCredit, extendEnd } from '../../../../src/domain/billing/purchase-quote.ts'
-import { chooseRenewalTerms } from '../../../../src/domain/services/orders/order-renewals.ts'
-import type { PricedTerms } from '../../../../src/domain/services/orders/order-renewals.ts'
-import { createPlan } from '../../../support/gateway/test-plans.ts'
+import { createCalendar } from '../../../../../src/domain/billing/period.ts'
+import { computeCredit, extendEnd } from '../../../../../src/domain/billing/orders/purchase-quote.ts'
+import { chooseRenewalTerms } from '../../../../../src/domain/services/orders/order-renewals.ts'
+import type { PricedTerms } from '../../../../../src/domain/services/orders/order-renewals.ts'
+import { createPlan } from '../../../../support/gateway/test-plans.ts'
 
 const calendar = createCalendar('UTC')
 const day = 86_400_000

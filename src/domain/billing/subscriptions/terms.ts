@@ -2,8 +2,8 @@
  * Terms: one version of a plan as it was sold or given, which never changes. Members with a subscription keep its terms until its end,
  * whatever the configuration says meanwhile. What a token costs is no part of the terms: prices are the configuration's.
  */
-import type { Plan, Plans } from './plan.ts'
-import { getPlan, windows } from './plan.ts'
+import type { Plan, Plans } from '../catalog/plan.ts'
+import { getPlan, windows } from '../catalog/plan.ts'
 
 export interface PlanTerms {
   /** The plan's id and the version, as in `pro@3`. */

@@ -2,11 +2,11 @@
  * Usage alerts: emails when a window of a pool is nearly or completely used up, for members who switched them on. Each alert is recorded
  * once, before anything is sent, so that no restart and no second node sends it again.
  */
-import type { Account } from '../identity/account.ts'
-import type { Reader } from '../identity/reader.ts'
-import type { PoolBalance } from './ledger.ts'
-import type { Window } from './plan.ts'
-import type { Pool } from './product.ts'
+import type { Account } from '../../identity/account.ts'
+import type { Reader } from '../../identity/reader.ts'
+import type { PoolBalance } from '../ledger.ts'
+import type { Window } from '../catalog/plan.ts'
+import type { Pool } from '../catalog/product.ts'
 
 /** In percent of a window's limit. */
 export const alertLevels = [80, 100] as const

@@ -1,6 +1,6 @@
 /** What an upstream charges for a turn, in whole nano-dollars. */
 import t from 'tap'
-import { computeUpstreamCost } from '../../../../src/domain/billing/upstream-cost.ts'
+import { computeUpstreamCost } from '../../../../../src/domain/billing/catalog/upstream-cost.ts'
 
 const cost = { input: 2, cachedInput: 0.5, output: 8, perCall: 0 }
 

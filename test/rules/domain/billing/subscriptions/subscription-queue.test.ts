@@ -1,11 +1,15 @@
 /** Which subscription of an account runs, and which wait. */
 import t from 'tap'
-import { createCalendar } from '../../../../src/domain/billing/period.ts'
-import { arrangeSubscriptions, canBegin, projectStretches } from '../../../../src/domain/billing/subscription-queue.ts'
-import type { QueueRules } from '../../../../src/domain/billing/subscription-queue.ts'
-import { isRunning } from '../../../../src/domain/billing/subscription.ts'
-import type { Subscription } from '../../../../src/domain/billing/subscription.ts'
-import { createPlan } from '../../../support/gateway/test-plans.ts'
+import { createCalendar } from '../../../../../src/domain/billing/period.ts'
+import {
+  arrangeSubscriptions,
+  canBegin,
+  projectStretches,
+} from '../../../../../src/domain/billing/subscriptions/subscription-queue.ts'
+import type { QueueRules } from '../../../../../src/domain/billing/subscriptions/subscription-queue.ts'
+import { isRunning } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
+import type { Subscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
+import { createPlan } from '../../../../support/gateway/test-plans.ts'
 
 const day = 86_400_000
 const noon = Date.parse('2026-03-02T12:00:00Z')

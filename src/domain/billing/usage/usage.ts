@@ -1,8 +1,8 @@
 /** Usage in the terms shown to members and operators: the same in the API (which defines the schema), the pages and the commands. */
-import { formatInstant } from '../instant.ts'
-import type { Balance, Pack, Turn, UsageSource } from './ledger.ts'
-import type { Period } from './period.ts'
-import type { Pool } from './product.ts'
+import { formatInstant } from '../../instant.ts'
+import type { Balance, Pack, Turn, UsageSource } from '../ledger.ts'
+import type { Period } from '../period.ts'
+import type { Pool } from '../catalog/product.ts'
 
 /** Credits charged to the pools on one day. */
 export interface DailyUsage {

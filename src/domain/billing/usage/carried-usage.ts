@@ -2,8 +2,8 @@
  * Usage of deleted accounts, stored under a keyed hash of the canonical email address until the period ends, a month at most, so that
  * registering again grants nothing. The figures name no account and cannot be linked to one without the installation's secret.
  */
-import type { Window } from './plan.ts'
-import type { Pool } from './product.ts'
+import type { Window } from '../catalog/plan.ts'
+import type { Pool } from '../catalog/product.ts'
 
 /** Credits of one pool in one period. */
 export interface CarriedUsage {

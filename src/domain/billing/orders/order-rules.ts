@@ -1,7 +1,7 @@
 /** The states of an order, and what an answer of the provider changes. Pure: `OrderService` reads, decides by it in a transaction, and writes. */
 import { isRefundedInPart } from './order.ts'
 import type { Order, OrderActor, OrderFailure, OrderProblem, OrderStep } from './order.ts'
-import { formatMoney } from './money.ts'
+import { formatMoney } from '../money.ts'
 import type { PaymentFacts, OpenedCheckout } from './payment-provider.ts'
 import type { PurchaseNotice } from './purchase-notice.ts'
 

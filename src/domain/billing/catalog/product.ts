@@ -1,6 +1,6 @@
 /** A product: a model id that members may request. Its targets define the upstream models behind it. */
 
-import type { LocalizedText } from '../../errors.ts'
+import type { LocalizedText } from '../../../errors.ts'
 import type { Price } from './price.ts'
 import type { UpstreamCost } from './upstream-cost.ts'
 

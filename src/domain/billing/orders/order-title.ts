@@ -1,6 +1,6 @@
 /** The name of what is bought, for pages, receipts, emails and payment providers. */
 import type { OrderItem } from './order.ts'
-import type { Pool } from './product.ts'
+import type { Pool } from '../catalog/product.ts'
 
 type Language = 'en' | 'zh'
 /** What the name needs of an order's item, an offer or a pack of the configuration. */

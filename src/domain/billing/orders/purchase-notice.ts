@@ -2,7 +2,7 @@
  * Emails about purchases that are to be sent. A notice is stored in the transaction of the change that it is about, or once for each
  * announcement, and is deleted or marked when its email was sent, so that no end of a process loses one.
  */
-import type { SubscriptionNoticeKind } from './subscription-notice.ts'
+import type { SubscriptionNoticeKind } from '../subscriptions/subscription-notice.ts'
 
 export interface PurchaseNotice {
   readonly account: string

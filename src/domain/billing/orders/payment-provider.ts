@@ -2,7 +2,7 @@
  * The port of payment providers. A notification is only a hint for every provider: what is granted follows from `query`. `create` is
  * idempotent by the order's id and `refund` by the refund's id, so that both can be repeated after a lost answer.
  */
-import type { Money } from './money.ts'
+import type { Money } from '../money.ts'
 
 type Language = 'en' | 'zh'
 

@@ -2,14 +2,14 @@
  * An order: one purchase of an account, with its story. Rows of the story are never changed. Money of the provider is seen (`paid`) before
  * anything is granted, and one payment of a provider belongs to one order.
  */
-import type { BoostClaim } from './boost.ts'
-import type { Mismatch } from './ledger.ts'
-import type { Money } from './money.ts'
+import type { BoostClaim } from '../boost.ts'
+import type { Mismatch } from '../ledger.ts'
+import type { Money } from '../money.ts'
 import type { Interval, PaymentProviderError } from './payment-provider.ts'
-import type { Pool } from './product.ts'
+import type { Pool } from '../catalog/product.ts'
 import type { PurchaseNotice } from './purchase-notice.ts'
-import type { Entitlement, EntitlementChange } from './subscription.ts'
-import type { PlanTerms } from './terms.ts'
+import type { Entitlement, EntitlementChange } from '../subscriptions/subscription.ts'
+import type { PlanTerms } from '../subscriptions/terms.ts'
 
 export const orderStates = [
   'created',

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { WebsiteClient } from '../../../support/gateway/website-client.ts'
-import { startGateway, createTemporaryFolder } from '../../../support/gateway/test-gateway.ts'
+import { WebsiteClient } from '../../../../support/gateway/website-client.ts'
+import { startGateway, createTemporaryFolder } from '../../../../support/gateway/test-gateway.ts'
 
 t.test('members of a removed plan have the default plan, and the start logs it', async (t) => {
   const store = { dataDir: createTemporaryFolder(t) }

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { chooseNotices } from '../../../../src/domain/billing/subscription-notice.ts'
-import type { Subscription } from '../../../../src/domain/billing/subscription.ts'
-import { createPlan } from '../../../support/gateway/test-plans.ts'
+import { chooseNotices } from '../../../../../src/domain/billing/subscriptions/subscription-notice.ts'
+import type { Subscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
+import { createPlan } from '../../../../support/gateway/test-plans.ts'
 
 const day = 86_400_000
 const now = Date.UTC(2026, 10, 24)

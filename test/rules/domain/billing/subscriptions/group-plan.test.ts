@@ -1,12 +1,12 @@
 /** The plan that groups of a provider give, beside what a member bought, redeemed or was given. */
 import t from 'tap'
-import { applyGroupTerms, groupPlanMs } from '../../../../src/domain/billing/group-plan.ts'
-import { createCalendar } from '../../../../src/domain/billing/period.ts'
-import { quotePlan } from '../../../../src/domain/billing/purchase-quote.ts'
-import { arrangeSubscriptions } from '../../../../src/domain/billing/subscription-queue.ts'
-import type { QueueRules } from '../../../../src/domain/billing/subscription-queue.ts'
-import type { Subscription } from '../../../../src/domain/billing/subscription.ts'
-import { createPlan } from '../../../support/gateway/test-plans.ts'
+import { applyGroupTerms, groupPlanMs } from '../../../../../src/domain/billing/subscriptions/group-plan.ts'
+import { createCalendar } from '../../../../../src/domain/billing/period.ts'
+import { quotePlan } from '../../../../../src/domain/billing/orders/purchase-quote.ts'
+import { arrangeSubscriptions } from '../../../../../src/domain/billing/subscriptions/subscription-queue.ts'
+import type { QueueRules } from '../../../../../src/domain/billing/subscriptions/subscription-queue.ts'
+import type { Subscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
+import { createPlan } from '../../../../support/gateway/test-plans.ts'
 
 const [hour, day] = [3_600_000, 86_400_000]
 const noon = Date.parse('2026-03-02T12:00:00Z')

@@ -1,6 +1,6 @@
 /** A subscription: a plan of an account for a span of time, with the terms that it was paid for, redeemed or given with. */
 import type { PlanTerms, TermsInUse } from './terms.ts'
-import type { Plan } from './plan.ts'
+import type { Plan } from '../catalog/plan.ts'
 
 export const subscriptionStates = ['waiting', 'active', 'past_due', 'cancelled', 'ended'] as const
 /**

@@ -1,8 +1,14 @@
 /** Terms of plans: what is stored of a plan, and which of two plans is higher. */
 import t from 'tap'
-import type { Plan } from '../../../../src/domain/billing/plan.ts'
-import { comparePlans, includesPlan, resolvePlan, restorePlan, serializePlan } from '../../../../src/domain/billing/terms.ts'
-import { createPlan } from '../../../support/gateway/test-plans.ts'
+import type { Plan } from '../../../../../src/domain/billing/catalog/plan.ts'
+import {
+  comparePlans,
+  includesPlan,
+  resolvePlan,
+  restorePlan,
+  serializePlan,
+} from '../../../../../src/domain/billing/subscriptions/terms.ts'
+import { createPlan } from '../../../../support/gateway/test-plans.ts'
 
 t.test('a plan is the same after it was stored', async (t) => {
   const plan = createPlan('pro', 100, {

@@ -4,9 +4,9 @@
  * ones, and gives nothing while the account has one that its provider renews. One begins at the moment at which
  * the one before it ended, however late that is noticed.
  */
-import type { Calendar } from './period.ts'
-import type { Plan } from './plan.ts'
-import { formatSpan, parseSpan } from './span.ts'
+import type { Calendar } from '../period.ts'
+import type { Plan } from '../catalog/plan.ts'
+import { formatSpan, parseSpan } from '../span.ts'
 import { isRunning } from './subscription.ts'
 import type { Entitlement, EntitlementChange, Subscription } from './subscription.ts'
 import { comparePlans } from './terms.ts'

@@ -7,7 +7,7 @@ import type { OperatorAccess } from '../domain/identity/operators/operator-actor
 import type { ConsoleActor } from '../domain/services/operators/console-session-service.ts'
 import type { SecondFactorProof, SecondFactorRefusal } from '../domain/services/operators/second-factor-service.ts'
 import type { GatewayError } from '../errors.ts'
-import type { Operations } from '../services/operations.ts'
+import type { Operations } from '../services/health/operations.ts'
 import type { Services } from '../services/services.ts'
 import { html } from './html.ts'
 import type { Html } from './html.ts'

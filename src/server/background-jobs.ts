@@ -1,7 +1,7 @@
 /** Periodic jobs: expire overdue holds, follow the targets that operators take out, prune old turns, write last-used times, pay boosts, check orders, collect turns for operators, send usage alerts, emails about plans and notifications, complete deletions, delete expired records, write backups. */
 import type { Services } from '../services/services.ts'
 import type { Notifier } from '../notifications/notifier.ts'
-import { followTakenOutTargets } from '../services/target-routing.ts'
+import { followTakenOutTargets } from '../services/routing/target-routing.ts'
 import { verifyBooks } from '../domain/services/orders/verify-books.ts'
 import type { OrderServicePort } from '../domain/services/orders/order-service-port.ts'
 import { BackupJob } from './backup-job.ts'

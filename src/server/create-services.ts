@@ -38,7 +38,7 @@ import { ImageFolder } from '../images/image-folder.ts'
 import { ImageStore } from '../images/image-store.ts'
 import { Upstreams } from '../upstream/target/upstreams.ts'
 import { createDisposableDomainCheck } from './disposable-domains.ts'
-import { ServiceStatusReader } from '../services/service-status.ts'
+import { ServiceStatusReader } from '../services/health/service-status.ts'
 import { listPurchases } from '../services/purchases.ts'
 import type { Services } from '../services/services.ts'
 

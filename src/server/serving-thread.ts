@@ -1,8 +1,8 @@
 /** A server that serves with its own thread. Tests open it too, so that they run what production runs. */
 import { createLimits } from '../access/limits/create-limits.ts'
 import { createLocalLimits } from '../access/limits/memory.ts'
-import { DatabaseProbe } from '../services/database-probe.ts'
-import { getNotReadyReasons } from '../services/readiness.ts'
+import { DatabaseProbe } from '../services/health/database-probe.ts'
+import { getNotReadyReasons } from '../services/health/readiness.ts'
 import { createServices, getBodyBudgetBounds, maxConcurrentHashes } from './create-services.ts'
 import { DoctorProcess } from './console/doctor-process.ts'
 import { FigureSampler } from './console/figure-sampler.ts'

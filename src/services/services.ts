@@ -24,7 +24,7 @@ import type { Telemetry } from '../observability/telemetry.ts'
 import type { Products } from '../config/products.ts'
 import type { MediaAddressGuard } from '../access/media-address-guard.ts'
 import type { TrustedIssuers } from '../access/trusted-issuers.ts'
-import type { ServiceStatusReader } from './service-status.ts'
+import type { ServiceStatusReader } from './health/service-status.ts'
 import type { Upstreams } from '../upstream/target/upstreams.ts'
 
 export interface Services {

@@ -1,6 +1,6 @@
 /** Several targets: retries, rests and full upstreams. */
 import t from 'tap'
-import { bringBackTarget, listRoutedProducts, takeOutTarget } from '../../src/services/target-routing.ts'
+import { bringBackTarget, listRoutedProducts, takeOutTarget } from '../../src/services/routing/target-routing.ts'
 import { describeTurn, oneTarget, openTurns, timeouts } from './gateway/open-turns.ts'
 import { answer, rejection, wait } from './gateway/simulated-upstream.ts'
 

@@ -1,7 +1,7 @@
 /** `/status`: how each product did in the last day and month, for members, where the operator shows it. */
 import { GatewayError } from '../../errors.ts'
-import { minStatusAccounts, minStatusTurns, statusSpans } from '../../services/service-status.ts'
-import type { ServiceStatus, StatusFigures } from '../../services/service-status.ts'
+import { minStatusAccounts, minStatusTurns, statusSpans } from '../../services/health/service-status.ts'
+import type { ServiceStatus, StatusFigures } from '../../services/health/service-status.ts'
 import { renderDataTable } from '../components/data-table.ts'
 import { renderEmptyState } from '../components/list.ts'
 import { renderTime } from '../components/time.ts'

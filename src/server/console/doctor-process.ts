@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { basename } from 'node:path'
 import { createChildEnvironment } from '../../config/config.ts'
-import type { HealthCheck } from '../../services/health-checks.ts'
+import type { HealthCheck } from '../../services/health/health-checks.ts'
 import { parseJson } from '../../system/parse-json.ts'
 
 /** Each check ends after ten seconds, and a backup is read. */

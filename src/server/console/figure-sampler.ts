@@ -1,7 +1,7 @@
 /** Keeps the figures of this node for the console: from its first look on every quarter of a minute, until a day after the last one. */
 import type { MetricsJson } from '../../observability/merge-metrics.ts'
-import { FigureHistory } from '../../services/node-figures.ts'
-import type { NodeFigures } from '../../services/node-figures.ts'
+import { FigureHistory } from '../../services/health/node-figures.ts'
+import type { NodeFigures } from '../../services/health/node-figures.ts'
 import type { Clock, Timer } from '../../system/clock.ts'
 
 const sampleEveryMs = 15_000

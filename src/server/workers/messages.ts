@@ -8,8 +8,8 @@ import type { WorkerStoreInit } from '../../store/sqlite/worker-store.ts'
 import type { EmailOutcome } from '../../domain/member-mailer.ts'
 import type { Email } from '../../mail/email-queue.ts'
 import type { MetricsJson } from '../../observability/merge-metrics.ts'
-import type { HealthCheck } from '../../services/health-checks.ts'
-import type { NodeFigures } from '../../services/node-figures.ts'
+import type { HealthCheck } from '../../services/health/health-checks.ts'
+import type { NodeFigures } from '../../services/health/node-figures.ts'
 
 /** Start data of a worker. Workers import the plugins themselves, because they are functions and cannot be sent. */
 export interface WorkerInit {

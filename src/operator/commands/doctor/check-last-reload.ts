@@ -1,7 +1,7 @@
 /** Whether the running server has refused the last reload, and so runs with another configuration than the file has. */
 import type { GatewayConfig } from '../../../config/config.ts'
 import { requestLastReload } from '../../../server/reload/control-socket.ts'
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { DataFolder } from '../../../system/data-folder.ts'
 import { formatDuration } from '../../../system/duration.ts'

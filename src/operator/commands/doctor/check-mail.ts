@@ -6,7 +6,7 @@ import { renderTestEmail } from '../../../mail/email-templates.ts'
 import { SenderRefused, examineSmtpServer, sendTestEmail } from '../../../mail/smtp/smtp-examination.ts'
 import { isPrivateCertificateError } from '../../../mail/smtp/smtp-failure.ts'
 import { getSenderAddress, isSenderDeliverable } from '../../../mail/smtp/smtp-transport.ts'
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { isLoopbackHost } from '../../../system/loopback.ts'
 import { describeError } from './describe-error.ts'
 

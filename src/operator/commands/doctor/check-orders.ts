@@ -1,7 +1,7 @@
 /** Whether each order that was paid is granted, whether deletions wait for a provider, and whether providers answer and their notifications arrive. */
 import type { Orders } from '../../../domain/billing/orders/order.ts'
 import type { AccountDeletions } from '../../../domain/identity/account-deletion.ts'
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { formatDuration } from '../../../system/duration.ts'
 import { pluralize } from '../../output.ts'

@@ -8,7 +8,7 @@ import { PaymentProviderError } from '../../../domain/billing/orders/payment-pro
 import type { NotificationEndpoint, PaymentProvider } from '../../../domain/billing/orders/payment-provider.ts'
 import { openPaymentProviders } from '../../../payments/open-payment-providers.ts'
 import { readSecret } from '../../../server/open-store.ts'
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { DataFolder } from '../../../system/data-folder.ts'
 import { describeError } from './describe-error.ts'

@@ -1,6 +1,6 @@
 /** Whether targets report larger prompts than any hold covered: what is above a hold is never charged, so it is the operator's loss. */
 import type { Turn } from '../../../domain/billing/ledger.ts'
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { pluralize } from '../../output.ts'
 
 /** How many of the newest turns are looked at. */

@@ -2,8 +2,8 @@
 import type { GatewayConfig } from '../../../config/config.ts'
 import { createConfigFingerprint } from '../../../config/config-fingerprint.ts'
 import { redactUrl } from '../../../config/redact-url.ts'
-import { checkDatabase } from '../../../services/health-checks.ts'
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import { checkDatabase } from '../../../services/health/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
 import { DataFolder } from '../../../system/data-folder.ts'
 

@@ -1,6 +1,6 @@
 /** `svc-gateway doctor`: the providers that members sign in with, and the keys of trusted issuers. */
 import { request } from 'undici'
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import type { GatewayConfig } from '../../../config/config.ts'
 import { redactUrl } from '../../../config/redact-url.ts'
 import { describeProviderError, findClientFault } from '../../../access/sign-in-providers.ts'

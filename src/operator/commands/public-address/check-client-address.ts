@@ -1,5 +1,5 @@
 /** Doctor check of the client's address: the gateway must count limits by an address that proxies add and clients cannot choose. */
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import type { Report } from './diagnostics-client.ts'
 import type { describeSetting } from './proxy-settings.ts'
 import { settings } from './proxy-settings.ts'

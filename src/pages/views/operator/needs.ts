@@ -1,5 +1,5 @@
 /** What needs the operator now, each with the place that shows it. Only what the role may see. */
-import type { NodeFigures } from '../../../services/node-figures.ts'
+import type { NodeFigures } from '../../../services/health/node-figures.ts'
 import { formatNumber } from '../../format.ts'
 import { interpolate } from '../../page.ts'
 import type { OperatorContext } from '../../page.ts'

@@ -1,7 +1,7 @@
 /** `/operator`: whether anything needs the operator, in one sentence, and the figures behind it. A script keeps them live. */
 import type { OldestHold } from '../../../domain/turn-history/turn-history.ts'
-import type { NodeFigures, Percentiles, TargetFigures } from '../../../services/node-figures.ts'
-import { sumOf } from '../../../services/node-figures.ts'
+import type { NodeFigures, Percentiles, TargetFigures } from '../../../services/health/node-figures.ts'
+import { sumOf } from '../../../services/health/node-figures.ts'
 import { renderDataTable } from '../../components/data-table.ts'
 import { renderEmptyState, renderRows } from '../../components/list.ts'
 import { formatNumber, formatPercent, formatPastTime } from '../../format.ts'

@@ -1,5 +1,5 @@
 /** `/operator/system`: versions, whether the service is ready, its database, its operators, and what the doctor finds. */
-import type { HealthCheck } from '../../../services/health-checks.ts'
+import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { readVersion } from '../../../system/version.ts'
 import { renderDataTable } from '../../components/data-table.ts'
 import { PageForm } from '../../components/form.ts'

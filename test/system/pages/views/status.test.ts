@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { createClock, systemClock } from '../../../../src/system/clock.ts'
-import { minStatusAccounts, minStatusTurns } from '../../../../src/services/service-status.ts'
+import { minStatusAccounts, minStatusTurns } from '../../../../src/services/health/service-status.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'

@@ -5,7 +5,7 @@
 import { createDayFormat } from '../../../../domain/billing/report-format.ts'
 import { formatInstant } from '../../../../domain/instant.ts'
 import type { OldestHold } from '../../../../domain/turn-history/turn-history.ts'
-import type { NodeFigures } from '../../../../services/node-figures.ts'
+import type { NodeFigures } from '../../../../services/health/node-figures.ts'
 import type { OperatorContext } from '../../../page.ts'
 import { consoleSections, hasScope } from '../sections.ts'
 import { toSearchQuery } from '../turns/turn-search.ts'

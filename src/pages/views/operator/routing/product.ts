@@ -1,7 +1,7 @@
 /** `/operator/routing/products/{id}`: one product with its targets over a span, a try as the router would, and its configuration. */
 import { listProductValues } from '../../../../config/value-source.ts'
 import { GatewayError } from '../../../../errors.ts'
-import type { Trial } from '../../../../services/target-trial.ts'
+import type { Trial } from '../../../../services/routing/target-trial.ts'
 import { html } from '../../../html.ts'
 import { interpolate, requireOperatorContext } from '../../../page.ts'
 import type { OperatorActions, OperatorContext, PageContext, View } from '../../../page.ts'

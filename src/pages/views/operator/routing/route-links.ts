@@ -2,7 +2,7 @@
 import { formatInstant } from '../../../../domain/instant.ts'
 import { usageSpans } from '../../../../domain/turn-history/usage-span.ts'
 import type { UsageSpan } from '../../../../domain/turn-history/usage-span.ts'
-import type { RoutingReport } from '../../../../services/routing-report.ts'
+import type { RoutingReport } from '../../../../services/routing/routing-report.ts'
 import { html } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
 import type { OperatorContext } from '../../../page.ts'

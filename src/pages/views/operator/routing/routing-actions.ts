@@ -1,9 +1,9 @@
 /** What operators do with products and targets: try one, take a target out, bring it back. */
 import { maxTakenOutMinutes } from '../../../../domain/taken-out-target.ts'
 import { errorCatalog } from '../../../../errors.ts'
-import { bringBackTarget, listEmptiedProducts, takeOutTarget } from '../../../../services/target-routing.ts'
-import { tryRoute } from '../../../../services/target-trial.ts'
-import type { Trial, TrialSubject } from '../../../../services/target-trial.ts'
+import { bringBackTarget, listEmptiedProducts, takeOutTarget } from '../../../../services/routing/target-routing.ts'
+import { tryRoute } from '../../../../services/routing/target-trial.ts'
+import type { Trial, TrialSubject } from '../../../../services/routing/target-trial.ts'
 import { createErrorInWords, readText } from '../../../components/fields.ts'
 import { PageForm } from '../../../components/form.ts'
 import { html } from '../../../html.ts'

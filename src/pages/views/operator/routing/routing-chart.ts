@@ -1,6 +1,6 @@
 /** Turns by hour or day as stacked bars, with the same figures as a table whose counts open exactly their turns. */
 import { rateEndings } from '../../../../domain/turn-history/turn-success.ts'
-import type { RoutingReport } from '../../../../services/routing-report.ts'
+import type { RoutingReport } from '../../../../services/routing/routing-report.ts'
 import { renderDataTable } from '../../../components/data-table.ts'
 import { formatCompactNumber, formatCount, formatNumber, formatPercent } from '../../../format.ts'
 import { html } from '../../../html.ts'

@@ -1,6 +1,6 @@
 /** `/operator/routing`: how each product and each of its targets did over a span, and which targets are taken out. */
-import type { RoutingReport } from '../../../../services/routing-report.ts'
-import { readRouting } from '../../../../services/routing-report.ts'
+import type { RoutingReport } from '../../../../services/routing/routing-report.ts'
+import { readRouting } from '../../../../services/routing/routing-report.ts'
 import { renderRows } from '../../../components/list.ts'
 import { renderTime } from '../../../components/time.ts'
 import { html } from '../../../html.ts'

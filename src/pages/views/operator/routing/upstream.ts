@@ -1,8 +1,8 @@
 /** `/operator/routing/upstreams/{id}`: the targets of one upstream, what can be done with each, and its configuration. */
 import { listUpstreamValues } from '../../../../config/value-source.ts'
 import { GatewayError } from '../../../../errors.ts'
-import { listRoutedProducts } from '../../../../services/target-routing.ts'
-import type { Trial } from '../../../../services/target-trial.ts'
+import { listRoutedProducts } from '../../../../services/routing/target-routing.ts'
+import type { Trial } from '../../../../services/routing/target-trial.ts'
 import { renderRows } from '../../../components/list.ts'
 import { html } from '../../../html.ts'
 import type { Html } from '../../../html.ts'

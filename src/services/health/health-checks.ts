@@ -1,8 +1,8 @@
 /** Health checks of the database, in sentences: `doctor` prints all, `/readyz` lists the failed ones. */
-import type { ConfigFingerprint } from '../domain/config-fingerprint.ts'
-import { findDifferingSections } from '../domain/config-fingerprint.ts'
-import type { DatabaseStatus } from '../domain/database-status.ts'
-import { formatDuration } from '../system/duration.ts'
+import type { ConfigFingerprint } from '../../domain/config-fingerprint.ts'
+import { findDifferingSections } from '../../domain/config-fingerprint.ts'
+import type { DatabaseStatus } from '../../domain/database-status.ts'
+import { formatDuration } from '../../system/duration.ts'
 
 export interface HealthCheck {
   readonly what: string

@@ -2,11 +2,11 @@
  * How each product did lately, for the public: from members' turns, without probes. A figure of few turns or few accounts would tell about one
  * member, so it is left out, and the others are rounded. Read at most once a minute, so that strangers cannot load the store.
  */
-import type { Product } from '../domain/billing/catalog/product.ts'
-import type { LatencyPercentiles } from '../domain/turn-history/latency-histogram.ts'
-import type { TurnHistory, UsageTotals } from '../domain/turn-history/turn-history.ts'
-import { rateEndings } from '../domain/turn-history/turn-success.ts'
-import { toUsageSpan } from '../domain/turn-history/usage-span.ts'
+import type { Product } from '../../domain/billing/catalog/product.ts'
+import type { LatencyPercentiles } from '../../domain/turn-history/latency-histogram.ts'
+import type { TurnHistory, UsageTotals } from '../../domain/turn-history/turn-history.ts'
+import { rateEndings } from '../../domain/turn-history/turn-success.ts'
+import { toUsageSpan } from '../../domain/turn-history/usage-span.ts'
 
 /** Fewer turns are shown nowhere. */
 export const minStatusTurns = 100

@@ -1,7 +1,7 @@
 /** Health checks of a database in different states. */
 import t from 'tap'
-import { checkDatabase, formatNote } from '../../../src/services/health-checks.ts'
-import type { DatabaseStatus } from '../../../src/domain/database-status.ts'
+import { checkDatabase, formatNote } from '../../../../src/services/health/health-checks.ts'
+import type { DatabaseStatus } from '../../../../src/domain/database-status.ts'
 
 const good: DatabaseStatus = {
   version: '17.2',

@@ -1,9 +1,9 @@
 /** The targets behind each product, and which of them operators have taken out: for the operator API and the console alike. */
-import type { Product, Target } from '../domain/billing/catalog/product.ts'
-import type { OperatorAuthor } from '../domain/services/operators/operator-author.ts'
-import type { TakenOutTarget } from '../domain/taken-out-target.ts'
-import { errorCatalog, GatewayError } from '../errors.ts'
-import type { Services } from './services.ts'
+import type { Product, Target } from '../../domain/billing/catalog/product.ts'
+import type { OperatorAuthor } from '../../domain/services/operators/operator-author.ts'
+import type { TakenOutTarget } from '../../domain/taken-out-target.ts'
+import { errorCatalog, GatewayError } from '../../errors.ts'
+import type { Services } from '../services.ts'
 
 export interface RoutedTarget {
   /** `upstream/model`. */

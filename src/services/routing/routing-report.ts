@@ -1,10 +1,10 @@
 /** How products and their targets did over a span, from the sums of turns: for the operator API, the console and the status page. */
-import { rateEndings } from '../domain/turn-history/turn-success.ts'
-import type { SuccessRate } from '../domain/turn-history/turn-success.ts'
-import type { UsageQuery, UsageSeries, UsageTotals } from '../domain/turn-history/turn-history.ts'
-import { toUsageSpan } from '../domain/turn-history/usage-span.ts'
-import type { UsageSpan } from '../domain/turn-history/usage-span.ts'
-import type { Services } from './services.ts'
+import { rateEndings } from '../../domain/turn-history/turn-success.ts'
+import type { SuccessRate } from '../../domain/turn-history/turn-success.ts'
+import type { UsageQuery, UsageSeries, UsageTotals } from '../../domain/turn-history/turn-history.ts'
+import { toUsageSpan } from '../../domain/turn-history/usage-span.ts'
+import type { UsageSpan } from '../../domain/turn-history/usage-span.ts'
+import type { Services } from '../services.ts'
 import { listRoutedProducts } from './target-routing.ts'
 import type { RoutedTarget } from './target-routing.ts'
 

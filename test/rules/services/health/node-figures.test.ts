@@ -1,7 +1,7 @@
 /** The figures of a node: what a span of counters says, and which counters are kept. */
 import t from 'tap'
-import { FigureHistory } from '../../../src/services/node-figures.ts'
-import type { MetricsJson } from '../../../src/observability/merge-metrics.ts'
+import { FigureHistory } from '../../../../src/services/health/node-figures.ts'
+import type { MetricsJson } from '../../../../src/observability/merge-metrics.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs

@@ -2,9 +2,9 @@
  * Status of the database that several nodes share. Requests start a probe but do not wait for it: a load balancer polls twice a second
  * and must get an answer from a node whose database hangs.
  */
-import type { DatabaseStatus } from '../domain/database-status.ts'
-import type { Cluster } from '../domain/store.ts'
-import type { Clock } from '../system/clock.ts'
+import type { DatabaseStatus } from '../../domain/database-status.ts'
+import type { Cluster } from '../../domain/store.ts'
+import type { Clock } from '../../system/clock.ts'
 import type { HealthCheck } from './health-checks.ts'
 import { checkDatabase, formatNote } from './health-checks.ts'
 

@@ -2,7 +2,7 @@
  * Figures of one node for its operator, from the counters of its metrics: what happened in the last minutes and the last day. Counters are
  * kept only once a console has asked, so that a node without one pays nothing; until then a span begins with the server.
  */
-import type { MetricsJson } from '../observability/merge-metrics.ts'
+import type { MetricsJson } from '../../observability/merge-metrics.ts'
 
 /** Turns by how they ended: `completed`, `aborted`, or the code of the failure. */
 export type Endings = Readonly<Record<string, number>>

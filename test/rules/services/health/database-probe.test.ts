@@ -1,9 +1,9 @@
 /** The database probe: requests start it and never wait for it, except those that ask for all checks. */
 import t from 'tap'
-import { GatewayError } from '../../../src/errors.ts'
-import { DatabaseProbe } from '../../../src/services/database-probe.ts'
-import type { DatabaseStatus } from '../../../src/domain/database-status.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { GatewayError } from '../../../../src/errors.ts'
+import { DatabaseProbe } from '../../../../src/services/health/database-probe.ts'
+import type { DatabaseStatus } from '../../../../src/domain/database-status.ts'
+import { SimulatedClock } from '../../../support/simulated-clock.ts'
 
 const lossy: DatabaseStatus = {
   version: '17.2',

@@ -1,5 +1,5 @@
 /** Reasons, in sentences, why a serving thread accepts no new turns. */
-import type { LedgerStats } from '../domain/billing/ledger.ts'
+import type { LedgerStats } from '../../domain/billing/ledger.ts'
 
 /** With more operations in the writer's queue, new turns only make it longer. */
 const maxQueue = 5_000

@@ -1,8 +1,8 @@
 /** The public status: figures of few turns or accounts are left out, the others are rounded, and strangers cannot load the store. */
 import t from 'tap'
-import type { Product } from '../../../src/domain/billing/catalog/product.ts'
-import type { UsageChart, UsageTotals } from '../../../src/domain/turn-history/turn-history.ts'
-import { minStatusAccounts, minStatusTurns, ServiceStatusReader } from '../../../src/services/service-status.ts'
+import type { Product } from '../../../../src/domain/billing/catalog/product.ts'
+import type { UsageChart, UsageTotals } from '../../../../src/domain/turn-history/turn-history.ts'
+import { minStatusAccounts, minStatusTurns, ServiceStatusReader } from '../../../../src/services/health/service-status.ts'
 
 const product = { id: 'svc', name: 'Svc' } as Product
 const retired = { id: 'old', name: 'Old' } as Product

@@ -17,7 +17,7 @@ const processGroups: readonly (readonly string[])[] = [
     'test/system/launch.*',
   ],
   ['test/system/e2e/server/**', 'test/system/e2e/cli/**', 'test/system/cli/packaging.*'],
-  ['test/system/operator/commands/{init,stored-backups,migrate-store}.*'],
+  ['test/system/operator/commands/{init.*,database/{stored-backups,migrate-store}.*}'],
   ['test/system/proxies/{large-refusals,pgbouncer,unavailable-node}.*'],
   ['test/system/proxies/{turns,client-address,doctor-from}.*'],
   ['test/system/http/**'],

@@ -22,21 +22,21 @@ export const accountCommands: OperatorGroup = {
         { ...plan, defaultText: { en: 'its defaultPlan', zh: '配置的 defaultPlan' } },
         defineText('password <password>', { en: 'password for the website', zh: '登录网站的密码' }),
       ],
-      load: async () => (await import('../commands/account.ts')).createAccount,
+      load: async () => (await import('../commands/account/account.ts')).createAccount,
     }),
     defineCommand({
       name: 'list',
       summary: { en: 'list accounts, oldest first', zh: '列出账户，最早的在前' },
       examples: [{ line: 'svc-gateway account list --limit 100' }],
       options: [limitOption, afterOption],
-      load: async () => (await import('../commands/account.ts')).listAccounts,
+      load: async () => (await import('../commands/account/account.ts')).listAccounts,
     }),
     defineCommand({
       name: 'show',
       summary: { en: 'show an account with its pools and boosts', zh: '查看账户及其额度池和加油包' },
       examples: [{ line: 'svc-gateway account show ann@example.com' }],
       arguments: [accountArgument],
-      load: async () => (await import('../commands/account.ts')).showAccount,
+      load: async () => (await import('../commands/account/account.ts')).showAccount,
     }),
     defineCommand({
       name: 'set-plan',
@@ -50,7 +50,7 @@ export const accountCommands: OperatorGroup = {
           zh: '何时结束并恢复默认套餐：日期，或时长，例如 30d',
         }),
       ],
-      load: async () => (await import('../commands/account.ts')).setPlan,
+      load: async () => (await import('../commands/account/account.ts')).setPlan,
     }),
     defineCommand({
       name: 'adjust',
@@ -77,7 +77,7 @@ export const accountCommands: OperatorGroup = {
           { default: '365d' },
         ),
       ],
-      load: async () => (await import('../commands/adjust.ts')).adjustCredits,
+      load: async () => (await import('../commands/account/adjust.ts')).adjustCredits,
     }),
     defineCommand({
       name: 'set-email',
@@ -85,7 +85,7 @@ export const accountCommands: OperatorGroup = {
       examples: [{ line: 'svc-gateway account set-email ann@example.com --email ann@example.org' }],
       arguments: [accountArgument],
       options: [{ ...email, summary: { en: 'the new email address', zh: '新的邮箱地址' } }],
-      load: async () => (await import('../commands/account.ts')).setEmail,
+      load: async () => (await import('../commands/account/account.ts')).setEmail,
     }),
     defineCommand({
       name: 'unlink-provider',
@@ -99,7 +99,7 @@ export const accountCommands: OperatorGroup = {
         accountOption,
         defineFlag('all', { en: 'all accounts that are linked to the provider', zh: '所有关联该提供方的账户' }),
       ],
-      load: async () => (await import('../commands/account.ts')).unlinkProvider,
+      load: async () => (await import('../commands/account/account.ts')).unlinkProvider,
     }),
     defineCommand({
       name: 'set-role',
@@ -130,7 +130,7 @@ export const accountCommands: OperatorGroup = {
           summary: { en: 'remove a second factor that was lost', zh: '移除已丢失的两步验证' },
         },
       ],
-      load: async () => (await import('../commands/account.ts')).setRole,
+      load: async () => (await import('../commands/account/account.ts')).setRole,
     }),
     defineCommand({
       name: 'disable',
@@ -138,7 +138,7 @@ export const accountCommands: OperatorGroup = {
       examples: [{ line: 'svc-gateway account disable ann@example.com' }],
       arguments: [accountArgument],
       load: async () => {
-        const { setStatus } = await import('../commands/account.ts')
+        const { setStatus } = await import('../commands/account/account.ts')
         return (id, options) => setStatus(id, 'disabled', options)
       },
     }),
@@ -148,7 +148,7 @@ export const accountCommands: OperatorGroup = {
       examples: [{ line: 'svc-gateway account enable ann@example.com' }],
       arguments: [accountArgument],
       load: async () => {
-        const { setStatus } = await import('../commands/account.ts')
+        const { setStatus } = await import('../commands/account/account.ts')
         return (id, options) => setStatus(id, 'active', options)
       },
     }),
@@ -164,7 +164,7 @@ export const accountCommands: OperatorGroup = {
           zh: '不再询问支付服务：续费已在其后台取消',
         }),
       ],
-      load: async () => (await import('../commands/account.ts')).deleteAccount,
+      load: async () => (await import('../commands/account/account.ts')).deleteAccount,
     }),
   ],
 }

@@ -36,13 +36,13 @@ const backup: OperatorGroup = {
         },
       ],
       options: [defineFlag('no-images', { en: 'leave the images out', zh: '不包含图片' })],
-      load: async () => (await import('../commands/backup.ts')).backup,
+      load: async () => (await import('../commands/database/backup.ts')).backup,
     }),
     defineCommand({
       name: 'list',
       summary: { en: 'list the verified backups in the storage, newest first', zh: '列出存储中已验证的备份，最新的在前' },
       examples: [{ line: 'svc-gateway backup list' }],
-      load: async () => (await import('../commands/stored-backups.ts')).listStoredBackups,
+      load: async () => (await import('../commands/database/stored-backups.ts')).listStoredBackups,
     }),
     defineCommand({
       name: 'drill',
@@ -59,7 +59,7 @@ const backup: OperatorGroup = {
         ),
         passphraseFile,
       ],
-      load: async () => (await import('../commands/stored-backups.ts')).drillBackup,
+      load: async () => (await import('../commands/database/stored-backups.ts')).drillBackup,
     }),
   ],
 }
@@ -75,7 +75,7 @@ const restore = defineCommand({
     { name: 'backup', summary: { en: 'a file, a name in the storage, or latest', zh: '文件、存储中的名称，或 latest' } },
   ],
   options: [defineFlag('yes', { en: 'replace the existing database', zh: '替换现有数据库' }), passphraseFile],
-  load: async () => (await import('../commands/backup.ts')).restore,
+  load: async () => (await import('../commands/database/backup.ts')).restore,
 })
 
 const migrateStore = defineCommand({
@@ -101,7 +101,7 @@ const migrateStore = defineCommand({
     ),
   ],
   load: async () => {
-    const { migrateStore } = await import('../commands/migrate-store.ts')
+    const { migrateStore } = await import('../commands/database/migrate-store.ts')
     return (options) => migrateStore(options, process.stderr)
   },
 })
@@ -118,7 +118,7 @@ const store: OperatorGroup = {
         zh: '查看数据库结构，以及回到之前副本会丢失什么',
       },
       examples: [{ line: 'svc-gateway store show' }],
-      load: async () => (await import('../commands/store.ts')).showStore,
+      load: async () => (await import('../commands/database/store.ts')).showStore,
     }),
     defineCommand({
       name: 'accept',
@@ -127,7 +127,7 @@ const store: OperatorGroup = {
         zh: '改用 STORE_URL 的 PostgreSQL 服务器代替此前的，例如在恢复之后',
       },
       examples: [{ line: 'svc-gateway store accept' }],
-      load: async () => (await import('../commands/store.ts')).acceptStore,
+      load: async () => (await import('../commands/database/store.ts')).acceptStore,
     }),
   ],
 }

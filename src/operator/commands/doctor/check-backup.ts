@@ -13,7 +13,7 @@ import { DataFolder } from '../../../system/data-folder.ts'
 import { formatDuration } from '../../../system/duration.ts'
 import { describeError } from './describe-error.ts'
 import { findWriteObstacle } from './find-write-obstacle.ts'
-import { formatBytes } from '../stored-backups.ts'
+import { formatBytes } from '../database/stored-backups.ts'
 
 const what = 'backup'
 const probeName = 'svc-gateway-doctor-probe'

@@ -1,4 +1,4 @@
-/** Files beside the source or target of a transfer; `test/system/operator/commands/migrate-store.test.ts` tests whole transfers. */
+/** Files beside the source or target of a transfer; `test/system/operator/commands/database/migrate-store.test.ts` tests whole transfers. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

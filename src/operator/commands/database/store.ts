@@ -1,13 +1,13 @@
 /** `svc-gateway store`: the layout of the database, and the confirmation of a database server in place of the one used before. */
 import { existsSync } from 'node:fs'
-import { loadConfig } from '../../config/config.ts'
-import { redactUrl } from '../../config/redact-url.ts'
-import { listMigrationCopies, readLayout } from '../../store/sqlite/maintenance/migration-copy.ts'
-import { systemClock } from '../../system/clock.ts'
-import { DataFolder } from '../../system/data-folder.ts'
-import { OperatorError } from '../../system/operator-error.ts'
-import { formatMoment, pluralize, renderResult } from '../output.ts'
-import type { CommandResult, OutputOptions } from '../output.ts'
+import { loadConfig } from '../../../config/config.ts'
+import { redactUrl } from '../../../config/redact-url.ts'
+import { listMigrationCopies, readLayout } from '../../../store/sqlite/maintenance/migration-copy.ts'
+import { systemClock } from '../../../system/clock.ts'
+import { DataFolder } from '../../../system/data-folder.ts'
+import { OperatorError } from '../../../system/operator-error.ts'
+import { formatMoment, pluralize, renderResult } from '../../output.ts'
+import type { CommandResult, OutputOptions } from '../../output.ts'
 
 /** Shows which changes of its layout a database has, and what going back to the copy from before the last one would lose. */
 export async function showStore(options: OutputOptions): Promise<CommandResult> {
@@ -35,7 +35,7 @@ export async function acceptStore(options: OutputOptions): Promise<CommandResult
     throw new OperatorError('This installation uses SQLite. Only a database on PostgreSQL (STORE_URL) needs a confirmation.')
   const folder = new DataFolder(store.dataDir)
   folder.prepare()
-  const { confirmServer } = await import('../../store/postgres/confirm-server.ts')
+  const { confirmServer } = await import('../../../store/postgres/confirm-server.ts')
   const { accepted, replaced } = await confirmServer({ url: store.url, clock: systemClock, file: folder.seenDatabase })
   const renderText = () =>
     replaced.length === 0

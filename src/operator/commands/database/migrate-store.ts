@@ -2,22 +2,22 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { loadConfig } from '../../config/config.ts'
-import type { GatewayConfig } from '../../config/config.ts'
-import { redactUrl } from '../../config/redact-url.ts'
-import { transfer } from '../../store/transfer/transfer.ts'
-import type { TransferProgress, Endpoint, TransferTarget } from '../../store/transfer/transfer.ts'
-import type { PostgresTransferOptions } from '../../store/postgres/transfer.ts'
-import type { CompanionFiles, SqliteTransferOptions } from '../../store/sqlite/transfer.ts'
-import { systemClock } from '../../system/clock.ts'
-import { DataFolder } from '../../system/data-folder.ts'
-import { parseSecretKey } from '../../system/secret.ts'
-import { OperatorError } from '../../system/operator-error.ts'
-import { getImagePath } from '../../images/image-folder.ts'
-import { writeDurably } from '../../backup/companion-files.ts'
-import { CommandError } from '../installation.ts'
-import { pluralize, renderResult } from '../output.ts'
-import type { OutputOptions, CommandResult } from '../output.ts'
+import { loadConfig } from '../../../config/config.ts'
+import type { GatewayConfig } from '../../../config/config.ts'
+import { redactUrl } from '../../../config/redact-url.ts'
+import { transfer } from '../../../store/transfer/transfer.ts'
+import type { TransferProgress, Endpoint, TransferTarget } from '../../../store/transfer/transfer.ts'
+import type { PostgresTransferOptions } from '../../../store/postgres/transfer.ts'
+import type { CompanionFiles, SqliteTransferOptions } from '../../../store/sqlite/transfer.ts'
+import { systemClock } from '../../../system/clock.ts'
+import { DataFolder } from '../../../system/data-folder.ts'
+import { parseSecretKey } from '../../../system/secret.ts'
+import { OperatorError } from '../../../system/operator-error.ts'
+import { getImagePath } from '../../../images/image-folder.ts'
+import { writeDurably } from '../../../backup/companion-files.ts'
+import { CommandError } from '../../installation.ts'
+import { pluralize, renderResult } from '../../output.ts'
+import type { OutputOptions, CommandResult } from '../../output.ts'
 
 /** Progress output: on a terminal, one line that is updated. */
 interface ProgressStream {
@@ -85,18 +85,18 @@ async function openSource(from: StoreLocation, to: StoreLocation, config: Gatewa
       'One of the two must be a database: --to postgres://user:password@host/database, or --from such a one and --to a folder.',
     )
   if ('url' in from)
-    return (await import('../../store/postgres/transfer.ts')).openPostgresSource(createPostgresOptions(from.url, config))
+    return (await import('../../../store/postgres/transfer.ts')).openPostgresSource(createPostgresOptions(from.url, config))
   if (!from.folder.hasDatabase()) throw new CommandError(`There is no database in ${from.folder.path}.`)
-  return (await import('../../store/sqlite/transfer.ts')).openSqliteSource(createSqliteOptions(from.folder))
+  return (await import('../../../store/sqlite/transfer.ts')).openSqliteSource(createSqliteOptions(from.folder))
 }
 
 async function openTarget(to: StoreLocation, config: GatewayConfig): Promise<TransferTarget> {
   if ('url' in to)
-    return (await import('../../store/postgres/transfer.ts')).openPostgresTarget(createPostgresOptions(to.url, config))
+    return (await import('../../../store/postgres/transfer.ts')).openPostgresTarget(createPostgresOptions(to.url, config))
   if (statSync(to.folder.path, { throwIfNoEntry: false })?.isFile() === true)
     throw new CommandError(`${to.folder.path} is a file. Name an empty folder, to be the data folder.`)
   to.folder.prepare()
-  return (await import('../../store/sqlite/transfer.ts')).openSqliteTarget(createSqliteOptions(to.folder))
+  return (await import('../../../store/sqlite/transfer.ts')).openSqliteTarget(createSqliteOptions(to.folder))
 }
 
 function createPostgresOptions(url: string, { store }: GatewayConfig): PostgresTransferOptions {

@@ -2,9 +2,9 @@
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { getTemplateDatabase } from '../../../runner/template-database.ts'
-import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
-import { createTemporaryFolder } from '../../../support/gateway/test-gateway.ts'
+import { getTemplateDatabase } from '../../../../runner/template-database.ts'
+import { createOperatorCli } from '../../../../support/gateway/operator-cli.ts'
+import { createTemporaryFolder } from '../../../../support/gateway/test-gateway.ts'
 
 t.test('adds and takes credits, each with a reason in the audit log, and the ledger adds up', async (t) => {
   const folder = createTemporaryFolder(t)

@@ -1,28 +1,32 @@
 /** `svc-gateway account …` */
-import { maskEmail } from '../../domain/identity/audit.ts'
-import { renderEmailChanged } from '../../mail/email-change-email.ts'
-import { hashPassword } from '../../domain/identity/passwords/password.ts'
-import { anyEmailDomain, parseEmail } from '../../domain/identity/email/email-address.ts'
-import { checkPassword, passwordLengthBounds } from '../../domain/identity/passwords/password.ts'
-import type { Account } from '../../domain/identity/account.ts'
-import { unknownReader } from '../../domain/identity/reader.ts'
-import type { Subscription } from '../../domain/billing/subscriptions/subscription.ts'
-import { formatSpanLeft, toSubscriptionRecord } from './plan.ts'
-import { readSecret } from '../../server/open-store.ts'
-import { formatInstant } from '../../domain/instant.ts'
-import type { Balance } from '../../domain/billing/ledger.ts'
-import { AccountDeletionService } from '../../domain/services/account-deletion-service.ts'
-import { UsageCarryOverService } from '../../domain/services/usage-carry-over-service.ts'
-import { resolvePlan } from '../../domain/billing/subscriptions/terms.ts'
-import { toUsageBoosts, toUsagePools } from '../../domain/billing/usage/usage.ts'
-import { isOperatorRole, operatorRoleNames, operatorRoles as rolesByName } from '../../domain/identity/operators/operator-role.ts'
-import { parseFutureInstant, parseWholeNumber } from './boost.ts'
-import { deliverEmail } from '../deliver-email.ts'
-import { requireAccount, CommandError, requirePlan, withInstallation } from '../installation.ts'
-import type { Installation } from '../installation.ts'
-import { formatCellTime, formatMoment, formatTable, pluralize, renderResult } from '../output.ts'
-import { formatZone } from '../../system/terminal/format-time.ts'
-import type { OutputOptions, CommandResult } from '../output.ts'
+import { maskEmail } from '../../../domain/identity/audit.ts'
+import { renderEmailChanged } from '../../../mail/email-change-email.ts'
+import { hashPassword } from '../../../domain/identity/passwords/password.ts'
+import { anyEmailDomain, parseEmail } from '../../../domain/identity/email/email-address.ts'
+import { checkPassword, passwordLengthBounds } from '../../../domain/identity/passwords/password.ts'
+import type { Account } from '../../../domain/identity/account.ts'
+import { unknownReader } from '../../../domain/identity/reader.ts'
+import type { Subscription } from '../../../domain/billing/subscriptions/subscription.ts'
+import { formatSpanLeft, toSubscriptionRecord } from '../plan.ts'
+import { readSecret } from '../../../server/open-store.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import type { Balance } from '../../../domain/billing/ledger.ts'
+import { AccountDeletionService } from '../../../domain/services/account-deletion-service.ts'
+import { UsageCarryOverService } from '../../../domain/services/usage-carry-over-service.ts'
+import { resolvePlan } from '../../../domain/billing/subscriptions/terms.ts'
+import { toUsageBoosts, toUsagePools } from '../../../domain/billing/usage/usage.ts'
+import {
+  isOperatorRole,
+  operatorRoleNames,
+  operatorRoles as rolesByName,
+} from '../../../domain/identity/operators/operator-role.ts'
+import { parseFutureInstant, parseWholeNumber } from '../boost.ts'
+import { deliverEmail } from '../../deliver-email.ts'
+import { requireAccount, CommandError, requirePlan, withInstallation } from '../../installation.ts'
+import type { Installation } from '../../installation.ts'
+import { formatCellTime, formatMoment, formatTable, pluralize, renderResult } from '../../output.ts'
+import { formatZone } from '../../../system/terminal/format-time.ts'
+import type { OutputOptions, CommandResult } from '../../output.ts'
 
 export function createAccount(
   options: OutputOptions & { email: string; plan?: string; password?: string },
@@ -165,7 +169,7 @@ export function deleteAccount(
   return changeAccount(idOrEmail, options, async (installation, account) => {
     const { store, config, note } = installation
     if (account.status === 'deleted') throw createDeletedError(account)
-    const { openOrders } = await import('./order/open-orders.ts')
+    const { openOrders } = await import('../order/open-orders.ts')
     const secret = await readSecret(config)
     const deletions = new AccountDeletionService({
       ...installation,

@@ -1,11 +1,11 @@
 /** `svc-gateway account adjust`: a correction of credits, as a link of the account's chain. */
-import { formatInstant } from '../../domain/instant.ts'
-import type { CreditCorrection } from '../../domain/services/operators/member-admin-service.ts'
-import { maxReasonChars } from '../../domain/services/operators/operator-author.ts'
-import { requireAccount, CommandError, withInstallation } from '../installation.ts'
-import { formatMoment, renderResult } from '../output.ts'
-import type { CommandResult, OutputOptions } from '../output.ts'
-import { parseFutureInstant } from './boost.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import type { CreditCorrection } from '../../../domain/services/operators/member-admin-service.ts'
+import { maxReasonChars } from '../../../domain/services/operators/operator-author.ts'
+import { requireAccount, CommandError, withInstallation } from '../../installation.ts'
+import { formatMoment, renderResult } from '../../output.ts'
+import type { CommandResult, OutputOptions } from '../../output.ts'
+import { parseFutureInstant } from '../boost.ts'
 
 export function adjustCredits(
   idOrEmail: string,

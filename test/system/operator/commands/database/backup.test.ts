@@ -7,10 +7,10 @@ import {
   getJournalPath,
   SettlementJournal,
   listJournalProcesses,
-} from '../../../../src/store/sqlite/process/settlement-journal.ts'
-import { startGateway, createTemporaryFolder } from '../../../support/gateway/test-gateway.ts'
-import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
-import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
+} from '../../../../../src/store/sqlite/process/settlement-journal.ts'
+import { startGateway, createTemporaryFolder } from '../../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
+import { createOperatorCli } from '../../../../support/gateway/operator-cli.ts'
 
 /** Returns standard output; throws standard error. */
 async function operate(t: Test, dataDir: string, ...words: string[]): Promise<string> {

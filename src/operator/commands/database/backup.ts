@@ -1,22 +1,22 @@
 /** `svc-gateway backup` and `svc-gateway restore` */
 import { existsSync, rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { GatewayConfig } from '../../config/config.ts'
-import { loadConfig } from '../../config/config.ts'
-import { systemClock } from '../../system/clock.ts'
-import { DataFolder } from '../../system/data-folder.ts'
-import { readPendingJournals } from '../../store/sqlite/process/settlement-journal.ts'
-import { restoreFile } from '../../store/sqlite/maintenance/restore.ts'
+import type { GatewayConfig } from '../../../config/config.ts'
+import { loadConfig } from '../../../config/config.ts'
+import { systemClock } from '../../../system/clock.ts'
+import { DataFolder } from '../../../system/data-folder.ts'
+import { readPendingJournals } from '../../../store/sqlite/process/settlement-journal.ts'
+import { restoreFile } from '../../../store/sqlite/maintenance/restore.ts'
 import { findBackup, withDatabaseOf, writeStoredBackup } from './stored-backups.ts'
 import {
   companionFiles,
   restoreCompanionFiles,
   restorePendingSettlements,
   saveCompanionFiles,
-} from '../../backup/companion-files.ts'
-import { CommandError, withInstallation } from '../installation.ts'
-import { pluralize, renderResult } from '../output.ts'
-import type { OutputOptions, CommandResult } from '../output.ts'
+} from '../../../backup/companion-files.ts'
+import { CommandError, withInstallation } from '../../installation.ts'
+import { pluralize, renderResult } from '../../output.ts'
+import type { OutputOptions, CommandResult } from '../../output.ts'
 
 export function backup(file: string | undefined, options: OutputOptions & { images: boolean }): Promise<CommandResult> {
   if (file === undefined) return writeStoredBackup(options)

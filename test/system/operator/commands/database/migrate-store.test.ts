@@ -9,27 +9,27 @@ import { createHash } from 'node:crypto'
 import { Client } from 'pg'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { Store } from '../../../../src/domain/store.ts'
-import { CommandError } from '../../../../src/operator/installation.ts'
-import { migrateStore } from '../../../../src/operator/commands/migrate-store.ts'
-import { transfer } from '../../../../src/store/transfer/transfer.ts'
-import type { TransferProgress } from '../../../../src/store/transfer/transfer.ts'
-import { transferTables } from '../../../../src/store/transfer/tables.ts'
-import { openPostgresTarget } from '../../../../src/store/postgres/transfer.ts'
-import { openLedger } from '../../../../src/store/postgres/open-ledger.ts'
-import { openSqliteSource } from '../../../../src/store/sqlite/transfer.ts'
-import { systemClock } from '../../../../src/system/clock.ts'
-import { loadOrCreateSecret } from '../../../../src/system/secret.ts'
-import { OperatorError } from '../../../../src/system/operator-error.ts'
-import { ImageFolder } from '../../../../src/images/image-folder.ts'
-import { ImageStore } from '../../../../src/images/image-store.ts'
-import { compileCacheEnvironment } from '../../../runner/clean-command.ts'
-import { createPlan } from '../../../support/gateway/test-plans.ts'
-import { createOrderWorld, placeOrder } from '../../../support/payments/order-world.ts'
-import { PaymentProviderStandIn } from '../../../support/payments/payment-provider-stand-in.ts'
-import { redeemCode } from '../../store/contract/redeem-code-contract.ts'
-import { createSubscriptionService } from '../../store/contract/subscription-contract.ts'
-import { providePostgres } from '../../../support/servers/postgres.ts'
+import type { Store } from '../../../../../src/domain/store.ts'
+import { CommandError } from '../../../../../src/operator/installation.ts'
+import { migrateStore } from '../../../../../src/operator/commands/database/migrate-store.ts'
+import { transfer } from '../../../../../src/store/transfer/transfer.ts'
+import type { TransferProgress } from '../../../../../src/store/transfer/transfer.ts'
+import { transferTables } from '../../../../../src/store/transfer/tables.ts'
+import { openPostgresTarget } from '../../../../../src/store/postgres/transfer.ts'
+import { openLedger } from '../../../../../src/store/postgres/open-ledger.ts'
+import { openSqliteSource } from '../../../../../src/store/sqlite/transfer.ts'
+import { systemClock } from '../../../../../src/system/clock.ts'
+import { loadOrCreateSecret } from '../../../../../src/system/secret.ts'
+import { OperatorError } from '../../../../../src/system/operator-error.ts'
+import { ImageFolder } from '../../../../../src/images/image-folder.ts'
+import { ImageStore } from '../../../../../src/images/image-store.ts'
+import { compileCacheEnvironment } from '../../../../runner/clean-command.ts'
+import { createPlan } from '../../../../support/gateway/test-plans.ts'
+import { createOrderWorld, placeOrder } from '../../../../support/payments/order-world.ts'
+import { PaymentProviderStandIn } from '../../../../support/payments/payment-provider-stand-in.ts'
+import { redeemCode } from '../../../store/contract/redeem-code-contract.ts'
+import { createSubscriptionService } from '../../../store/contract/subscription-contract.ts'
+import { providePostgres } from '../../../../support/servers/postgres.ts'
 import {
   toAccountId,
   addAccount,
@@ -38,12 +38,12 @@ import {
   createApiKey,
   noon,
   createRefundOrder,
-} from '../../../support/store/contract/store-contract.ts'
-import { runLedgerScenario } from '../../store/ledger/ledger-scenario.ts'
-import { createTestSchema, openTestStore } from '../../store/postgres/test-store.ts'
-import { createTemporaryFolder, openStoreAt, withRawDatabase } from '../../../support/store/sqlite/support.ts'
+} from '../../../../support/store/contract/store-contract.ts'
+import { runLedgerScenario } from '../../../store/ledger/ledger-scenario.ts'
+import { createTestSchema, openTestStore } from '../../../store/postgres/test-store.ts'
+import { createTemporaryFolder, openStoreAt, withRawDatabase } from '../../../../support/store/sqlite/support.ts'
 
-const program = fileURLToPath(new URL('../../../../src/operator/main.ts', import.meta.url))
+const program = fileURLToPath(new URL('../../../../../src/operator/main.ts', import.meta.url))
 const postgres = await providePostgres(t, createTestSchema)
 
 const picture = Buffer.from(

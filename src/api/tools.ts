@@ -1,6 +1,6 @@
 /** The hosted tools: discovery, plain REST calls, and the Model Context Protocol. */
 import { z } from 'zod'
-import { turnErrors } from './chat.ts'
+import { turnErrors } from './models/chat.ts'
 import { defineEndpoint } from './endpoint.ts'
 import { searchArguments, searchDocument } from './search-document.ts'
 

@@ -1,6 +1,6 @@
 /** `GET /v1/models`: the models of the account's plan. */
 import type { ResponseOf } from '../../api/endpoint.ts'
-import type { listModels } from '../../api/models.ts'
+import type { listModels } from '../../api/models/models.ts'
 import type { CommandHandler } from '../command.ts'
 import type { Context } from '../context.ts'
 import { drawTable } from '../terminal/draw-table.ts'

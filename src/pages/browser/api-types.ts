@@ -1,6 +1,6 @@
 /** Types of the API that pages call, derived from `src/api`; types only. */
 import type { z } from 'zod'
-import type { completion, chunk } from '../../api/chat.ts'
+import type { completion, chunk } from '../../api/models/chat.ts'
 import type { ResponseOf, Endpoint, DeepReadonly, ParamsOf, BodyInputOf, QueryInputOf } from '../../api/endpoint.ts'
 import type { envelope } from '../../api/envelope.ts'
 import type * as signIn from '../../api/membership/sign-in.ts'

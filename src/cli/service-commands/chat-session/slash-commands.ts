@@ -1,6 +1,6 @@
 /** The commands inside a conversation: `/help`, `/model` and the like. A line that begins with a slash and a word is never sent. */
 import { writeFileSync } from 'node:fs'
-import type { listModels } from '../../../api/models.ts'
+import type { listModels } from '../../../api/models/models.ts'
 import type { Context } from '../../context.ts'
 import { createUnwritableFailure } from '../../failure.ts'
 import type { LocalizedText } from '../../../command-table/localized-text.ts'

@@ -1,6 +1,6 @@
 /** `svc setup`: shows how a program is configured for the service, and with `--write` changes its settings file. */
 import type { ResponseOf } from '../../../api/endpoint.ts'
-import type { listModels } from '../../../api/models.ts'
+import type { listModels } from '../../../api/models/models.ts'
 import type { ClientSetup, SetupFacts, SetupFile } from '../../../setup/client-setup.ts'
 import { chooseModels, createClientSetup, createClientSetups, isClientId } from '../../../setup/client-setups.ts'
 import type { SetupCandidate } from '../../../setup/client-setups.ts'

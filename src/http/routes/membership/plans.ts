@@ -8,7 +8,7 @@ import { estimatePoolMessages, typicalMessage } from '../../../config/message-es
 import { isServed } from '../../../config/products.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
-import { toPrice } from '../models.ts'
+import { toPrice } from '../models/models.ts'
 
 export function mountPlanRoutes(serve: ServeEndpoint, { config, orders }: Pick<Services, 'config' | 'orders'>): void {
   const catalog = toCatalog(config)

@@ -1,8 +1,8 @@
 /** The products in the caller's plan: one list that clients of OpenAI, Anthropic and Google read, each by the fields that it knows. */
 import { z } from 'zod'
-import { defineEndpoint } from './endpoint.ts'
+import { defineEndpoint } from '../endpoint.ts'
 import { geminiModel } from './gemini.ts'
-import { count, createListSchema, instant, price, tier } from './fields.ts'
+import { count, createListSchema, instant, price, tier } from '../fields.ts'
 
 const model = z
   .strictObject({

@@ -1,8 +1,8 @@
 /** The chat endpoint. This schema documents it; requests are parsed by `src/exchange/request/chat-request.ts`. */
 import { z } from 'zod'
-import type { ErrorCode } from '../errors.ts'
-import { defineEndpoint } from './endpoint.ts'
-import { count } from './fields.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count } from '../fields.ts'
 
 /** Errors of any turn that calls an upstream. */
 export const turnErrors = [

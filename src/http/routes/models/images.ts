@@ -2,17 +2,17 @@
  * `POST /v1/images/generations`: the OpenAI image API over the product that generates images in chat.
  * `GET /v1/images/{hash}.{extension}`: a generated image, for holders of a signed link that has not expired.
  */
-import type { Router } from '../../system/vendor/koa-router.ts'
-import { createImage, showImage } from '../../api/images.ts'
-import { GatewayError } from '../../errors.ts'
-import { createInboundWithChat } from '../../exchange/inbound-with-chat.ts'
-import { parseImageRequest } from '../../tools/images/image-request.ts'
-import { contentTypes, fileExtensions } from '../../images/sniff.ts'
-import { readJson } from '../request/read-body.ts'
-import { bypassKoa } from '../response/response-writer.ts'
-import { getExchange } from '../request-context.ts'
-import type { RouteDeps } from '../route-deps.ts'
-import { mount, getPathParams, toBodyReadOptions, toMemberOwner } from '../endpoint-handler.ts'
+import type { Router } from '../../../system/vendor/koa-router.ts'
+import { createImage, showImage } from '../../../api/models/images.ts'
+import { GatewayError } from '../../../errors.ts'
+import { createInboundWithChat } from '../../../exchange/inbound-with-chat.ts'
+import { parseImageRequest } from '../../../tools/images/image-request.ts'
+import { contentTypes, fileExtensions } from '../../../images/sniff.ts'
+import { readJson } from '../../request/read-body.ts'
+import { bypassKoa } from '../../response/response-writer.ts'
+import { getExchange } from '../../request-context.ts'
+import type { RouteDeps } from '../../route-deps.ts'
+import { mount, getPathParams, toBodyReadOptions, toMemberOwner } from '../../endpoint-handler.ts'
 
 export function mountImageRoutes(router: Router, { services, chain, turnHandlers }: RouteDeps): void {
   mount(router, createImage, async (ctx) => {

@@ -1,8 +1,8 @@
 /** Images: generated through OpenAI's image API, and served by signed links. */
 import { z } from 'zod'
 import { turnErrors } from './chat.ts'
-import { defineEndpoint } from './endpoint.ts'
-import { count } from './fields.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count } from '../fields.ts'
 
 export const createImage = defineEndpoint({
   method: 'post',

@@ -1,8 +1,8 @@
 /** OpenAI's Responses API. The schemas document it; requests are translated by `src/formats/responses/`. */
 import { z } from 'zod'
 import { turnErrors } from './chat.ts'
-import { defineEndpoint } from './endpoint.ts'
-import { count } from './fields.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count } from '../fields.ts'
 
 const response = z
   .looseObject({

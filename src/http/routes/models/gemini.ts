@@ -1,18 +1,24 @@
 /** The Gemini API: turns, token counts and the list of models. */
 import type { Context } from 'koa'
-import type { Router } from '../../system/vendor/koa-router.ts'
-import { countGeminiTokens, generateContent, listGeminiModels, showGeminiModel, streamGenerateContent } from '../../api/gemini.ts'
-import { invalidRequest } from '../../errors.ts'
-import type { GatewayError } from '../../errors.ts'
-import type { CallResult, Exchange, ExchangeKind, Slots } from '../../exchange/exchange.ts'
-import type { TurnHandler } from '../../exchange/plugin-chain.ts'
-import { translateAnswers } from '../../formats/exchange-translation.ts'
-import { runHostedSearches } from '../../tools/hosted-search/hosted-search-turn.ts'
-import { createDocumentAnswer, getPathParams, mount } from '../endpoint-handler.ts'
-import { getExchange } from '../request-context.ts'
-import { validate } from '../request/validate.ts'
-import { bypassKoa } from '../response/response-writer.ts'
-import type { RouteDeps } from '../route-deps.ts'
+import type { Router } from '../../../system/vendor/koa-router.ts'
+import {
+  countGeminiTokens,
+  generateContent,
+  listGeminiModels,
+  showGeminiModel,
+  streamGenerateContent,
+} from '../../../api/models/gemini.ts'
+import { invalidRequest } from '../../../errors.ts'
+import type { GatewayError } from '../../../errors.ts'
+import type { CallResult, Exchange, ExchangeKind, Slots } from '../../../exchange/exchange.ts'
+import type { TurnHandler } from '../../../exchange/plugin-chain.ts'
+import { translateAnswers } from '../../../formats/exchange-translation.ts'
+import { runHostedSearches } from '../../../tools/hosted-search/hosted-search-turn.ts'
+import { createDocumentAnswer, getPathParams, mount } from '../../endpoint-handler.ts'
+import { getExchange } from '../../request-context.ts'
+import { validate } from '../../request/validate.ts'
+import { bypassKoa } from '../../response/response-writer.ts'
+import type { RouteDeps } from '../../route-deps.ts'
 import { createUnknownModelError, isChatProduct, listAvailableProducts, toGeminiModel } from './models.ts'
 import { estimatePromptTokens } from './token-count.ts'
 

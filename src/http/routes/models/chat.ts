@@ -1,15 +1,15 @@
 /** The endpoints that run a turn through the plugin chain: `POST /v1/chat/completions`, and the same in other API formats. */
-import type { Router } from '../../system/vendor/koa-router.ts'
-import { createCompletion } from '../../api/chat.ts'
-import { createMessage } from '../../api/messages.ts'
-import { createResponse } from '../../api/responses.ts'
-import { translateAnswers } from '../../formats/exchange-translation.ts'
-import { runHostedSearches } from '../../tools/hosted-search/hosted-search-turn.ts'
-import { addCodexUsageHeaders } from '../response/codex-usage-headers.ts'
-import type { RouteDeps } from '../route-deps.ts'
-import { bypassKoa } from '../response/response-writer.ts'
-import { getExchange } from '../request-context.ts'
-import { mount } from '../endpoint-handler.ts'
+import type { Router } from '../../../system/vendor/koa-router.ts'
+import { createCompletion } from '../../../api/models/chat.ts'
+import { createMessage } from '../../../api/models/messages.ts'
+import { createResponse } from '../../../api/models/responses.ts'
+import { translateAnswers } from '../../../formats/exchange-translation.ts'
+import { runHostedSearches } from '../../../tools/hosted-search/hosted-search-turn.ts'
+import { addCodexUsageHeaders } from '../../response/codex-usage-headers.ts'
+import type { RouteDeps } from '../../route-deps.ts'
+import { bypassKoa } from '../../response/response-writer.ts'
+import { getExchange } from '../../request-context.ts'
+import { mount } from '../../endpoint-handler.ts'
 
 export function mountChatRoutes(router: Router, { services, chain, turnHandlers }: RouteDeps): void {
   mount(router, createCompletion, async (ctx) => {

@@ -1,8 +1,8 @@
 /** Embeddings, in OpenAI's format. */
 import { z } from 'zod'
 import { turnErrors } from './chat.ts'
-import { defineEndpoint } from './endpoint.ts'
-import { count } from './fields.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count } from '../fields.ts'
 
 const tokens = z.array(z.int().min(0)).min(1)
 

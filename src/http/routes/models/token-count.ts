@@ -1,16 +1,16 @@
 /** `POST /v1/messages/count_tokens`: estimates the tokens of a prompt. */
-import type { Router } from '../../system/vendor/koa-router.ts'
-import { countTokens } from '../../api/messages.ts'
-import { GatewayError } from '../../errors.ts'
-import type { Exchange, Slots } from '../../exchange/exchange.ts'
-import type { Product } from '../../domain/billing/catalog/product.ts'
-import { getMediaFigures, measurePrompt } from '../../exchange/request/prompt-size.ts'
-import type { PromptEstimate } from '../../upstream/target/prompt-ratios.ts'
-import type { Services } from '../../services/services.ts'
-import type { RouteDeps } from '../route-deps.ts'
-import { bypassKoa } from '../response/response-writer.ts'
-import { getExchange } from '../request-context.ts'
-import { createDocumentAnswer, mount } from '../endpoint-handler.ts'
+import type { Router } from '../../../system/vendor/koa-router.ts'
+import { countTokens } from '../../../api/models/messages.ts'
+import { GatewayError } from '../../../errors.ts'
+import type { Exchange, Slots } from '../../../exchange/exchange.ts'
+import type { Product } from '../../../domain/billing/catalog/product.ts'
+import { getMediaFigures, measurePrompt } from '../../../exchange/request/prompt-size.ts'
+import type { PromptEstimate } from '../../../upstream/target/prompt-ratios.ts'
+import type { Services } from '../../../services/services.ts'
+import type { RouteDeps } from '../../route-deps.ts'
+import { bypassKoa } from '../../response/response-writer.ts'
+import { getExchange } from '../../request-context.ts'
+import { createDocumentAnswer, mount } from '../../endpoint-handler.ts'
 
 export function mountTokenCountRoute(router: Router, { services, chain }: RouteDeps): void {
   mount(router, countTokens, async (ctx) => {

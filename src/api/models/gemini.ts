@@ -1,8 +1,8 @@
 /** Google's Gemini API. The schemas document it; requests are translated by `src/formats/gemini/`. */
 import { z } from 'zod'
 import { turnErrors } from './chat.ts'
-import { defineEndpoint } from './endpoint.ts'
-import { count } from './fields.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count } from '../fields.ts'
 
 const contents = z.array(z.looseObject({ role: z.string().nullish(), parts: z.array(z.looseObject({})).min(1) })).min(1)
 

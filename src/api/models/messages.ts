@@ -1,8 +1,8 @@
 /** Anthropic's Messages API. The schemas document it; requests are translated by `src/formats/messages/`. */
 import { z } from 'zod'
 import { turnErrors } from './chat.ts'
-import { defineEndpoint } from './endpoint.ts'
-import { count } from './fields.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { count } from '../fields.ts'
 
 const prompt = {
   model: z.string().min(1),

@@ -6,7 +6,7 @@ import type { Context } from 'koa'
 import { decideAccess, isStepUpFresh } from '../domain/identity/operators/operator-actor.ts'
 import type { OperatorAccess } from '../domain/identity/operators/operator-actor.ts'
 import { GatewayError } from '../errors.ts'
-import { createProofError, readConsoleProof } from '../pages/components/console-proof.ts'
+import { createProofError, readConsoleProof } from '../pages/components/forms/console-proof.ts'
 import { requireOperatorContext } from '../pages/page.ts'
 import type {
   OperatorAction,

@@ -11,7 +11,7 @@ import type { OperatorContext, PageContext, View } from './page.ts'
 import { nameOperator, nameRole, renderLeaveForm } from './views/operator/operator-name.ts'
 import { consolePath } from './views/operator/sections.ts'
 import { renderAnnouncements } from './components/announcements.ts'
-import { renderSignOutForm } from './views/sign-out.ts'
+import { renderSignOutForm } from './views/sign-in/sign-out.ts'
 
 const darkMedia = '(prefers-color-scheme: dark)'
 

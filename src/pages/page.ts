@@ -77,7 +77,7 @@ export interface PageRedirect {
   readonly done?: string
 }
 
-/** A form as a browser sent it, by `components/form.ts`. */
+/** A form as a browser sent it, by `components/forms/form.ts`. */
 export interface SubmittedForm {
   readonly action: string
   /** What the form is about: the id of a key, of a session. */

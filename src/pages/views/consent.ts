@@ -1,10 +1,10 @@
 /** `/connect/…`: decide on a program that wants to use the tools. Opening the link approves nothing. */
 import { GatewayError, invalidRequest } from '../../errors.ts'
-import { readDecision, renderDecision, renderOwnWords, renderVerdict } from '../components/approval.ts'
+import { readDecision, renderDecision, renderOwnWords, renderVerdict } from '../components/forms/approval.ts'
 import { createCardView } from '../components/card-page.ts'
-import { PageForm } from '../components/form.ts'
+import { PageForm } from '../components/forms/form.ts'
 import { renderFacts } from '../components/list.ts'
-import { renderRefusal } from '../components/refusal.ts'
+import { renderRefusal } from '../components/forms/refusal.ts'
 import { formatRelativeTime } from '../format.ts'
 import { html } from '../html.ts'
 import type { Html } from '../html.ts'

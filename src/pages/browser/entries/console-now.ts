@@ -1,7 +1,7 @@
 /** Live figures of the console's first page. Without it a reload shows them. */
 import './member.ts'
 import { findElements } from '../page.ts'
-import type { LiveFigures } from '../../views/operator/now.ts'
+import type { LiveFigures } from '../../views/operator/now/now.ts'
 
 const [box] = findElements('[data-live-figures]', HTMLElement)
 if (box !== undefined) watch(box)

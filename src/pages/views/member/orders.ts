@@ -13,7 +13,7 @@ import {
 import { renderDataTable } from '../../components/data-table.ts'
 import { renderDialog, renderDialogEnd } from '../../components/dialog.ts'
 import { createCardView } from '../../components/card-page.ts'
-import { PageForm } from '../../components/form.ts'
+import { PageForm } from '../../components/forms/form.ts'
 import { renderEmptyState } from '../../components/list.ts'
 import { renderOrderState } from '../../components/order-text.ts'
 import { renderTime } from '../../components/time.ts'

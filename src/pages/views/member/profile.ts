@@ -1,6 +1,6 @@
 /** `/account/profile`: whose account this is, its plan, and which emails it gets. */
 import { resolvePlan } from '../../../domain/billing/subscriptions/terms.ts'
-import { PageForm } from '../../components/form.ts'
+import { PageForm } from '../../components/forms/form.ts'
 import { renderFacts } from '../../components/list.ts'
 import { formatDate } from '../../format.ts'
 import { html } from '../../html.ts'

@@ -19,8 +19,8 @@ import {
   readNewPassword,
   readPassword,
   readText,
-} from '../../components/fields.ts'
-import { PageForm } from '../../components/form.ts'
+} from '../../components/forms/fields.ts'
+import { PageForm } from '../../components/forms/form.ts'
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
 import { interpolate, requireMember } from '../../page.ts'

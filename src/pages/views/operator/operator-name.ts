@@ -1,5 +1,5 @@
 /** Who is signed in to the console, in words, and the way out. */
-import { PageForm } from '../../components/form.ts'
+import { PageForm } from '../../components/forms/form.ts'
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
 import { interpolate } from '../../page.ts'

@@ -23,7 +23,7 @@ import { createSystemView, systemActions } from './system.ts'
 import { createFailuresView } from './turns/failures.ts'
 import { createTurnView } from './turns/turn.ts'
 import { createTurnsView } from './turns/turns.ts'
-import { consoleSessionActions, createConsoleSessionView } from './session.ts'
+import { consoleSessionActions, createConsoleSessionView } from './sign-in/session.ts'
 
 export const operatorPages: readonly Page[] = [
   { ...consoleSections.members, audience: 'operators', view: createMembersView },

@@ -2,7 +2,7 @@
 import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { readVersion } from '../../../system/version.ts'
 import { renderDataTable } from '../../components/data-table.ts'
-import { PageForm } from '../../components/form.ts'
+import { PageForm } from '../../components/forms/form.ts'
 import { renderFacts } from '../../components/list.ts'
 import { renderPastTime, renderTime } from '../../components/time.ts'
 import { formatNumber } from '../../format.ts'

@@ -1,7 +1,7 @@
 /** The first steps of a new account: a key, the first request watched as it arrives, the editor, and the check-in. */
 import type { ApiKey } from '../../../../domain/identity/api-key.ts'
 import { renderCodeBlock } from '../../../components/code-block.ts'
-import { PageForm } from '../../../components/form.ts'
+import { PageForm } from '../../../components/forms/form.ts'
 import { html } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
 import { interpolate } from '../../../page.ts'

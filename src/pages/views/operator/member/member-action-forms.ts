@@ -1,6 +1,6 @@
 /** The buttons of a member's page, each with its question. */
 import type { Account } from '../../../../domain/identity/account.ts'
-import { maxEmailChars } from '../../../components/fields.ts'
+import { maxEmailChars } from '../../../components/forms/fields.ts'
 import { html } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
 import type { OperatorContext } from '../../../page.ts'

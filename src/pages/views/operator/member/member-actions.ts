@@ -12,7 +12,7 @@ import {
   setMemberStatus,
   unlinkMemberProvider,
 } from '../../../../services/member-administration.ts'
-import { createFieldError, createErrorInWords, maxEmailChars, readOptional, readText } from '../../../components/fields.ts'
+import { createFieldError, createErrorInWords, maxEmailChars, readOptional, readText } from '../../../components/forms/fields.ts'
 import type { OperatorAction, OperatorContext, SubmittedForm } from '../../../page.ts'
 import { readAuthor } from '../action-form.ts'
 import { consoleSections } from '../sections.ts'

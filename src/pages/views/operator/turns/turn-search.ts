@@ -1,5 +1,5 @@
 /** The filters of turns in an address: read, with a word for each that cannot be used, and written. */
-import { createFieldError } from '../../../components/fields.ts'
+import { createFieldError } from '../../../components/forms/fields.ts'
 import { interpolate } from '../../../page.ts'
 import type { OperatorContext } from '../../../page.ts'
 import type { TurnFilter } from '../../../../domain/turn-history/turn-history.ts'

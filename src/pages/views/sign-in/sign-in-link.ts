@@ -3,16 +3,16 @@
  * names the account, because anyone can send a link of their own account to someone else. The link's token is behind `#`, where no server
  * and no log sees it: a script sends it as a form, and without scripts the reader pastes the link.
  */
-import { maskEmail } from '../../domain/identity/audit.ts'
-import { createExpiredLinkError } from '../../services/membership-errors.ts'
-import { createCardView } from '../components/card-page.ts'
-import { readText } from '../components/fields.ts'
-import { PageForm } from '../components/form.ts'
-import { html } from '../html.ts'
-import type { Html } from '../html.ts'
-import { fillText } from '../page.ts'
-import type { PageActions, PageContext, PageRedirect, SubmittedForm, View } from '../page.ts'
-import { openFormSession, requireEmailSignIn } from '../open-form-session.ts'
+import { maskEmail } from '../../../domain/identity/audit.ts'
+import { createExpiredLinkError } from '../../../services/membership-errors.ts'
+import { createCardView } from '../../components/card-page.ts'
+import { readText } from '../../components/forms/fields.ts'
+import { PageForm } from '../../components/forms/form.ts'
+import { html } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import { fillText } from '../../page.ts'
+import type { PageActions, PageContext, PageRedirect, SubmittedForm, View } from '../../page.ts'
+import { openFormSession, requireEmailSignIn } from '../../open-form-session.ts'
 
 const maxLinkChars = 2_000
 

@@ -1,9 +1,9 @@
 /** What needs the operator now, each with the place that shows it. Only what the role may see. */
-import type { NodeFigures } from '../../../services/health/node-figures.ts'
-import { formatNumber } from '../../format.ts'
-import { interpolate } from '../../page.ts'
-import type { OperatorContext } from '../../page.ts'
-import { consolePath, consoleSections, hasScope } from './sections.ts'
+import type { NodeFigures } from '../../../../services/health/node-figures.ts'
+import { formatNumber } from '../../../format.ts'
+import { interpolate } from '../../../page.ts'
+import type { OperatorContext } from '../../../page.ts'
+import { consolePath, consoleSections, hasScope } from '../sections.ts'
 
 export interface Need {
   readonly text: string

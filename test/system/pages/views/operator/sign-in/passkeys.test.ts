@@ -2,13 +2,13 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { Secret, TOTP } from 'otpauth'
-import { unknownReader } from '../../../../../src/domain/identity/reader.ts'
-import { createClock } from '../../../../../src/system/clock.ts'
-import { startGateway } from '../../../../support/gateway/test-gateway.ts'
-import { consoleCookie, createOperator, openConsole, operatorApi } from '../../../../support/gateway/operators.ts'
-import { WebsiteClient } from '../../../../support/gateway/website-client.ts'
-import { SoftwareAuthenticator } from '../../../../support/passkeys/software-authenticator.ts'
-import { readFormAddress, readFormFields, sendForm } from '../../../../support/website/page-form.ts'
+import { unknownReader } from '../../../../../../src/domain/identity/reader.ts'
+import { createClock } from '../../../../../../src/system/clock.ts'
+import { startGateway } from '../../../../../support/gateway/test-gateway.ts'
+import { consoleCookie, createOperator, openConsole, operatorApi } from '../../../../../support/gateway/operators.ts'
+import { WebsiteClient } from '../../../../../support/gateway/website-client.ts'
+import { SoftwareAuthenticator } from '../../../../../support/passkeys/software-authenticator.ts'
+import { readFormAddress, readFormFields, sendForm } from '../../../../../support/website/page-form.ts'
 
 const minuteMs = 60_000
 /** The configured address, which is not the one that the test's requests name. */

@@ -1,8 +1,8 @@
 /** A refusal in words: what happened, what to do next, and where the error is described. */
-import type { Action, GatewayError } from '../../errors.ts'
-import { html } from '../html.ts'
-import type { Html } from '../html.ts'
-import type { PageContext } from '../page.ts'
+import type { Action, GatewayError } from '../../../errors.ts'
+import { html } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import type { PageContext } from '../../page.ts'
 
 const links: Readonly<Partial<Record<Action, string>>> = { upgrade_plan: '/plans', use_boost: '/account/boosts' }
 

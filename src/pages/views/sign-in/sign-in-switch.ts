@@ -1,10 +1,10 @@
 /** `/sign-in/switch`: asks a signed-in member whom another site has sent to a provider's sign-in, which would replace the session. */
-import { GatewayError } from '../../errors.ts'
-import { createCardView } from '../components/card-page.ts'
-import { html } from '../html.ts'
-import { interpolate } from '../page.ts'
-import type { PageContext, View } from '../page.ts'
-import { toSafeReturnPath } from '../return-path.ts'
+import { GatewayError } from '../../../errors.ts'
+import { createCardView } from '../../components/card-page.ts'
+import { html } from '../../html.ts'
+import { interpolate } from '../../page.ts'
+import type { PageContext, View } from '../../page.ts'
+import { toSafeReturnPath } from '../../return-path.ts'
 
 export function createSignInSwitchView({ t, query, services, viewer }: PageContext): View {
   const id = query.get('provider') ?? ''

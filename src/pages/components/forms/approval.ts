@@ -1,7 +1,7 @@
 /** The question whether to approve a request that was started elsewhere, and its answer. */
-import { html } from '../html.ts'
-import type { Html } from '../html.ts'
-import { renderFacts } from './list.ts'
+import { html } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import { renderFacts } from '../list.ts'
 
 interface ApprovalTexts {
   readonly approve: string

@@ -1,12 +1,12 @@
 /** `/operator/link`: opens the console by a link of `svc-gateway console`. Opening the address uses nothing: its button does. */
-import { GatewayError } from '../../../errors.ts'
-import { isLoopbackHost } from '../../../system/loopback.ts'
-import { createCardView } from '../../components/card-page.ts'
-import { PageForm } from '../../components/form.ts'
-import { html } from '../../html.ts'
-import { interpolate } from '../../page.ts'
-import type { PageActions, PageContext, PageRedirect, SubmittedForm, View } from '../../page.ts'
-import { texts } from '../../texts/texts.ts'
+import { GatewayError } from '../../../../errors.ts'
+import { isLoopbackHost } from '../../../../system/loopback.ts'
+import { createCardView } from '../../../components/card-page.ts'
+import { PageForm } from '../../../components/forms/form.ts'
+import { html } from '../../../html.ts'
+import { interpolate } from '../../../page.ts'
+import type { PageActions, PageContext, PageRedirect, SubmittedForm, View } from '../../../page.ts'
+import { texts } from '../../../texts/texts.ts'
 import { requireConsole } from './console.ts'
 
 export const shellLinkActions: PageActions<PageContext> = { open }

@@ -1,8 +1,8 @@
 /** Forms of pages: they work without a script, are good once, and keep what was typed when they are refused. */
-import type { GatewayError } from '../../errors.ts'
-import { html } from '../html.ts'
-import type { Html } from '../html.ts'
-import type { PageContext } from '../page.ts'
+import type { GatewayError } from '../../../errors.ts'
+import { html } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import type { PageContext } from '../../page.ts'
 import { renderRefusal } from './refusal.ts'
 
 interface FormParts {

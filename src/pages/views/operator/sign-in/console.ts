@@ -1,23 +1,28 @@
 /** `/operator`: sets up and asks for the second factor; to an operator who is signed in, it is the console's first page. */
-import { stepUpMs } from '../../../domain/identity/operators/operator-actor.ts'
-import type { PasskeyPurpose } from '../../../domain/identity/operators/passkeys.ts'
-import type { Operator } from '../../../domain/identity/operators/operator.ts'
-import type { SecondFactorMethod } from '../../../domain/services/operators/second-factor-service.ts'
-import { GatewayError } from '../../../errors.ts'
-import { createCardView } from '../../components/card-page.ts'
-import { createProofError, readConsoleCode, renderConsoleProof, requireConsoleProof } from '../../components/console-proof.ts'
-import { createFieldError } from '../../components/fields.ts'
-import { PageForm } from '../../components/form.ts'
-import { renderFacts } from '../../components/list.ts'
-import { html } from '../../html.ts'
-import type { Html } from '../../html.ts'
-import { requireMember } from '../../page.ts'
-import type { MemberContext, PageActions, PageContext, PageRedirect, SubmittedForm, View } from '../../page.ts'
-import { toSafeReturnPath } from '../../return-path.ts'
-import { renderSignOutForm } from '../sign-out.ts'
+import { stepUpMs } from '../../../../domain/identity/operators/operator-actor.ts'
+import type { PasskeyPurpose } from '../../../../domain/identity/operators/passkeys.ts'
+import type { Operator } from '../../../../domain/identity/operators/operator.ts'
+import type { SecondFactorMethod } from '../../../../domain/services/operators/second-factor-service.ts'
+import { GatewayError } from '../../../../errors.ts'
+import { createCardView } from '../../../components/card-page.ts'
+import {
+  createProofError,
+  readConsoleCode,
+  renderConsoleProof,
+  requireConsoleProof,
+} from '../../../components/forms/console-proof.ts'
+import { createFieldError } from '../../../components/forms/fields.ts'
+import { PageForm } from '../../../components/forms/form.ts'
+import { renderFacts } from '../../../components/list.ts'
+import { html } from '../../../html.ts'
+import type { Html } from '../../../html.ts'
+import { requireMember } from '../../../page.ts'
+import type { MemberContext, PageActions, PageContext, PageRedirect, SubmittedForm, View } from '../../../page.ts'
+import { toSafeReturnPath } from '../../../return-path.ts'
+import { renderSignOutForm } from '../../sign-in/sign-out.ts'
 import { drawRecoveryCodes } from './recovery-codes.ts'
 import { renderQrCode } from './qr-code.ts'
-import { createNowView } from './now.ts'
+import { createNowView } from '../now/now.ts'
 
 const path = '/operator'
 /** Setting up the first factor needs a sign-in of the last ten minutes: a stolen cookie must not become an operator. */

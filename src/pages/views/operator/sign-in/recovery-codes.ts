@@ -1,7 +1,7 @@
 /** Recovery codes, which are shown once. */
-import { createCardView } from '../../components/card-page.ts'
-import { html } from '../../html.ts'
-import type { PageContext, View } from '../../page.ts'
+import { createCardView } from '../../../components/card-page.ts'
+import { html } from '../../../html.ts'
+import type { PageContext, View } from '../../../page.ts'
 
 export function drawRecoveryCodes({ t: { operator } }: PageContext, codes: readonly string[], next: string): View {
   return createCardView({

@@ -1,10 +1,10 @@
 /** The second factor in a form: the field for a code, and where there are passkeys the button for one, which needs a script. */
-import type { PasskeyPurpose } from '../../domain/identity/operators/passkeys.ts'
-import type { SecondFactorProof, SecondFactorRefusal } from '../../domain/services/operators/second-factor-service.ts'
-import type { GatewayError } from '../../errors.ts'
-import { html } from '../html.ts'
-import type { Html } from '../html.ts'
-import type { PageContext, SubmittedForm } from '../page.ts'
+import type { PasskeyPurpose } from '../../../domain/identity/operators/passkeys.ts'
+import type { SecondFactorProof, SecondFactorRefusal } from '../../../domain/services/operators/second-factor-service.ts'
+import type { GatewayError } from '../../../errors.ts'
+import { html } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import type { PageContext, SubmittedForm } from '../../page.ts'
 import { createErrorInWords, createFieldError, readText } from './fields.ts'
 import type { PageForm } from './form.ts'
 

@@ -1,7 +1,7 @@
 /** `/sign-in`: by emailed code, by password, by sign-up, or through a provider. */
-import { codeLifetimeMs, resendAfterMs } from '../../domain/identity/email/email-otp.ts'
-import { createCodeRequestError } from '../../services/membership-errors.ts'
-import { createCardView } from '../components/card-page.ts'
+import { codeLifetimeMs, resendAfterMs } from '../../../domain/identity/email/email-otp.ts'
+import { createCodeRequestError } from '../../../services/membership-errors.ts'
+import { createCardView } from '../../components/card-page.ts'
 import {
   createAddressError,
   createErrorInWords,
@@ -11,15 +11,15 @@ import {
   readNewPassword,
   readOptional,
   readText,
-} from '../components/fields.ts'
-import { PageForm } from '../components/form.ts'
-import { renderUsageExample } from '../components/usage-example.ts'
-import { html, renderTitle } from '../html.ts'
-import type { Html } from '../html.ts'
-import { fillText, interpolate } from '../page.ts'
-import type { PageActions, PageContext, PageRedirect, SignInStep, SubmittedForm, View } from '../page.ts'
-import { toSafeReturnPath } from '../return-path.ts'
-import { openFormSession, requireEmailSignIn } from '../open-form-session.ts'
+} from '../../components/forms/fields.ts'
+import { PageForm } from '../../components/forms/form.ts'
+import { renderUsageExample } from '../../components/usage-example.ts'
+import { html, renderTitle } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import { fillText, interpolate } from '../../page.ts'
+import type { PageActions, PageContext, PageRedirect, SignInStep, SubmittedForm, View } from '../../page.ts'
+import { toSafeReturnPath } from '../../return-path.ts'
+import { openFormSession, requireEmailSignIn } from '../../open-form-session.ts'
 
 type SignInMethod = 'code' | 'password' | 'sign-up'
 

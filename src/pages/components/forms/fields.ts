@@ -1,12 +1,12 @@
 /** Reads what was typed into a form; a fault is told at its field, in words. */
-import { GatewayError } from '../../errors.ts'
-import type { ErrorCode } from '../../errors.ts'
-import { createInvalidAddressError } from '../../services/membership-errors.ts'
-import { parseEmailCode } from '../pasted-code.ts'
-import { texts } from '../texts/texts.ts'
-import type { Texts } from '../texts/en.ts'
-import { interpolate } from '../page.ts'
-import type { SubmittedForm } from '../page.ts'
+import { GatewayError } from '../../../errors.ts'
+import type { ErrorCode } from '../../../errors.ts'
+import { createInvalidAddressError } from '../../../services/membership-errors.ts'
+import { parseEmailCode } from '../../pasted-code.ts'
+import { texts } from '../../texts/texts.ts'
+import type { Texts } from '../../texts/en.ts'
+import { interpolate } from '../../page.ts'
+import type { SubmittedForm } from '../../page.ts'
 
 export const maxEmailChars = 254
 export const maxCodeChars = 64

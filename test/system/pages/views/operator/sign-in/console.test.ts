@@ -2,12 +2,12 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { Secret, TOTP } from 'otpauth'
-import { createClock } from '../../../../../src/system/clock.ts'
-import { startGateway } from '../../../../support/gateway/test-gateway.ts'
-import { consoleCookie, createOperator, operatorApi } from '../../../../support/gateway/operators.ts'
-import type { OperatorRole } from '../../../../../src/domain/identity/operators/operator-role.ts'
-import { WebsiteClient } from '../../../../support/gateway/website-client.ts'
-import { readFormAddress, readFormFields, sendForm } from '../../../../support/website/page-form.ts'
+import { createClock } from '../../../../../../src/system/clock.ts'
+import { startGateway } from '../../../../../support/gateway/test-gateway.ts'
+import { consoleCookie, createOperator, operatorApi } from '../../../../../support/gateway/operators.ts'
+import type { OperatorRole } from '../../../../../../src/domain/identity/operators/operator-role.ts'
+import { WebsiteClient } from '../../../../../support/gateway/website-client.ts'
+import { readFormAddress, readFormFields, sendForm } from '../../../../../support/website/page-form.ts'
 
 const minuteMs = 60_000
 

@@ -1,9 +1,9 @@
 /** `/sign-out`: ends the session. The header of each page has its form, which scripts take over to ask about kept conversations. */
-import { createCardView } from '../components/card-page.ts'
-import { PageForm } from '../components/form.ts'
-import { html } from '../html.ts'
-import type { Html } from '../html.ts'
-import type { PageAction, PageContext, View } from '../page.ts'
+import { createCardView } from '../../components/card-page.ts'
+import { PageForm } from '../../components/forms/form.ts'
+import { html } from '../../html.ts'
+import type { Html } from '../../html.ts'
+import type { PageAction, PageContext, View } from '../../page.ts'
 
 const path = '/sign-out'
 

@@ -1,10 +1,10 @@
 /** `/operator` of an operator: one sentence, the figures that the role may see, and the same as events. */
 import t from 'tap'
-import type { OperatorRole } from '../../../../../src/domain/identity/operators/operator-role.ts'
-import { consoleCookie, createOperator, openConsole } from '../../../../support/gateway/operators.ts'
-import { startGateway } from '../../../../support/gateway/test-gateway.ts'
-import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
-import type { WebsiteClient } from '../../../../support/gateway/website-client.ts'
+import type { OperatorRole } from '../../../../../../src/domain/identity/operators/operator-role.ts'
+import { consoleCookie, createOperator, openConsole } from '../../../../../support/gateway/operators.ts'
+import { startGateway } from '../../../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../../../support/gateway/test-gateway.ts'
+import type { WebsiteClient } from '../../../../../support/gateway/website-client.ts'
 
 interface LiveFigures {
   readonly shape: string

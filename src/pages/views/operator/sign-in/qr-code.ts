@@ -1,7 +1,7 @@
 /** A text as a QR code: one path, because squares of their own show gaps in some browsers. */
 import { encode } from 'uqr'
-import { html } from '../../html.ts'
-import type { Html } from '../../html.ts'
+import { html } from '../../../html.ts'
+import type { Html } from '../../../html.ts'
 
 /** The margin that readers need, in modules. */
 const border = 4

@@ -2,7 +2,7 @@
 import type { Middleware } from 'koa'
 import { Router } from '../system/vendor/koa-router.ts'
 import { Application } from './application.ts'
-import { createConsoleGate } from './console-gate.ts'
+import { createConsoleGate } from './auth/console-gate.ts'
 import { cors } from './request/cors.ts'
 import { createEntryMiddleware } from './entry-middleware.ts'
 import type { RouteDeps } from './route-deps.ts'

@@ -17,8 +17,8 @@ import type { BodyReadOptions } from './request/read-body.ts'
 import type { RequestState } from './request-context.ts'
 import { toGatewayError } from './response/attempt-limit-error.ts'
 import { validate } from './request/validate.ts'
-import { refuseCrossSite, requireSessionCookie, requireSession, getClientInfo } from './session-auth.ts'
-import type { Member } from './session-auth.ts'
+import { refuseCrossSite, requireSessionCookie, requireSession, getClientInfo } from './auth/session-auth.ts'
+import type { Member } from './auth/session-auth.ts'
 
 /** The input of a handler. */
 interface HandlerInput<E extends Endpoint> {

@@ -10,11 +10,11 @@ import type { OperatorAuthor } from '../domain/services/operators/operator-autho
 import { GatewayError, invalidRequest } from '../errors.ts'
 import type { Services } from '../services/services.ts'
 import { getPathParams, mount, toBodyReadOptions } from './endpoint-handler.ts'
-import { requireOperator } from './operator-auth.ts'
+import { requireOperator } from './auth/operator-auth.ts'
 import { readJson } from './request/read-body.ts'
 import { validate } from './request/validate.ts'
 import { toGatewayError } from './response/attempt-limit-error.ts'
-import { getClientInfo } from './session-auth.ts'
+import { getClientInfo } from './auth/session-auth.ts'
 
 interface OperatorEndpoint extends Endpoint {
   readonly security: 'operator'

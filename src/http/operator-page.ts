@@ -19,7 +19,7 @@ import type {
 } from '../pages/page.ts'
 import type { Services } from '../services/services.ts'
 import { readOperatorCookie } from './request/operator-cookie.ts'
-import { getClientInfo } from './session-auth.ts'
+import { getClientInfo } from './auth/session-auth.ts'
 
 /** The operator of the console's cookie. */
 export async function findPageOperator(ctx: Context, services: Services): Promise<PageOperator | undefined> {

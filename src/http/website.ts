@@ -16,8 +16,8 @@ import { mountOperatorApi } from './routes/operator/routes.ts'
 import { mountTurnsExportRoute } from './routes/turns-export.ts'
 import { createServeEndpoint } from './endpoint-handler.ts'
 import { compressResponses } from './response/compress-response.ts'
-import { isFrontPage } from './console-gate.ts'
-import type { ConsoleGate } from './console-gate.ts'
+import { isFrontPage } from './auth/console-gate.ts'
+import type { ConsoleGate } from './auth/console-gate.ts'
 import { createNotFoundHandler } from './not-found.ts'
 
 /** Creates the middleware for requests that no route of `api` matches: of the members' origin, or of the console's own. */

@@ -36,7 +36,7 @@ import { readJson, reserveForeignBody } from '../request/read-body.ts'
 import { toGatewayError } from '../response/attempt-limit-error.ts'
 import type { RouteDeps } from '../route-deps.ts'
 import { mount, getPathParams, createServeEndpoint, toBodyReadOptions } from '../endpoint-handler.ts'
-import { getClientInfo, requireSessionCookie } from '../session-auth.ts'
+import { getClientInfo, requireSessionCookie } from '../auth/session-auth.ts'
 import { sendFailurePage } from './pages.ts'
 import type { OpenConsent } from './pages.ts'
 

@@ -7,7 +7,7 @@ import { writeTurnsCsv } from '../../pages/views/member/usage/turns-csv.ts'
 import type { Services } from '../../services/services.ts'
 import { negotiateLanguage } from '../../pages/language.ts'
 import { readLanguageCookie } from '../request/reader.ts'
-import { requireSessionCookie } from '../session-auth.ts'
+import { requireSessionCookie } from '../auth/session-auth.ts'
 
 export function mountTurnsExportRoute(router: Router, services: Services): void {
   router.get('/account/turns.csv', async (ctx) => {

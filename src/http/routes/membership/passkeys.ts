@@ -6,7 +6,7 @@ import { GatewayError } from '../../../errors.ts'
 import type { Services } from '../../../services/services.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 import { readOperatorCookie } from '../../request/operator-cookie.ts'
-import type { Member } from '../../session-auth.ts'
+import type { Member } from '../../auth/session-auth.ts'
 
 export function mountPasskeyRoutes(serve: ServeEndpoint, services: Services): void {
   const { passkeys } = services.membership

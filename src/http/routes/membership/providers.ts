@@ -21,7 +21,7 @@ import {
   setBrowserToken,
   setProviderSession,
 } from '../../request/member-cookies.ts'
-import { openSession } from '../../open-session.ts'
+import { openSession } from '../../auth/open-session.ts'
 import { isOwnOriginPage } from '../../request/origin.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
 

@@ -45,8 +45,8 @@ import {
   clearSessionCookie,
 } from '../../request/member-cookies.ts'
 import type { ServeEndpoint } from '../../endpoint-handler.ts'
-import { openSession } from '../../open-session.ts'
-import { getSession } from '../../session-auth.ts'
+import { openSession } from '../../auth/open-session.ts'
+import { getSession } from '../../auth/session-auth.ts'
 import { toSession } from './sessions.ts'
 
 export function mountSignInRoutes(serve: ServeEndpoint, services: Services, providers: ProviderClients): void {

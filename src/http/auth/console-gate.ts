@@ -3,12 +3,12 @@
  * they answer as a path that does not exist.
  */
 import type { Context } from 'koa'
-import { getPaths } from '../api/endpoint.ts'
-import { health, readiness } from '../api/operations.ts'
-import type { Services } from '../services/services.ts'
-import { parseNetworks } from '../system/cidr.ts'
-import { isInNetworks } from './request/client-ip.ts'
-import type { RequestState } from './request-context.ts'
+import { getPaths } from '../../api/endpoint.ts'
+import { health, readiness } from '../../api/operations.ts'
+import type { Services } from '../../services/services.ts'
+import { parseNetworks } from '../../system/cidr.ts'
+import { isInNetworks } from '../request/client-ip.ts'
+import type { RequestState } from '../request-context.ts'
 
 export interface ConsoleGate {
   /** The services under the console's own origin, for links, cookies, `Origin` checks and the content policy; null: it has none. */

@@ -6,8 +6,8 @@ export { checkConfig, ConfigError, defineGateway, env } from './config/config.ts
 export type { GatewayConfig, GatewayInput } from './config/config.ts'
 export { errorCatalog, GatewayError, invalidRequest } from './errors.ts'
 export type { Action, ErrorCode, FailureDetails, Stage } from './errors.ts'
-export { definePlugin } from './exchange/plugin.ts'
-export type { Plugin, ResponseHead } from './exchange/plugin.ts'
+export { definePlugin } from './exchange/plugins/plugin.ts'
+export type { Plugin, ResponseHead } from './exchange/plugins/plugin.ts'
 export { ClientDisconnected, zeroUsage } from './exchange/exchange.ts'
 export type {
   Admission,
@@ -84,6 +84,6 @@ export type {
   PluginServices,
   PluginSettings,
   RateDecision,
-} from './exchange/plugin-services.ts'
+} from './exchange/plugins/plugin-services.ts'
 export { UpstreamFailure } from './exchange/upstream-failure.ts'
 export { classifyFailure } from './upstream/errors/classify-failure.ts'

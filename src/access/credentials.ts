@@ -9,7 +9,7 @@
 import { LRUCache } from 'lru-cache'
 import type { BrandNames } from '../exchange/brand-names.ts'
 import { GatewayError } from '../errors.ts'
-import type { Credential } from '../exchange/plugin-services.ts'
+import type { Credential } from '../exchange/plugins/plugin-services.ts'
 import { accessTokenKind } from '../domain/identity/oauth-client.ts'
 import { hashTokenToBase64, looksLikeApiKey } from '../domain/identity/api-key.ts'
 import { getSessionExpiry, looksLikeToken } from '../domain/identity/session.ts'

@@ -3,7 +3,7 @@ import type { AnswerEvent } from '../conversation/answer-event.ts'
 import type { JsonObject } from './api-format/api-format.ts'
 import type { CallResult, Exchange, Slots, Usage } from './exchange.ts'
 import { jsonHeaders, doneEvent, openStream } from './response-headers.ts'
-import type { CallContext } from './plugin-chain.ts'
+import type { CallContext } from './plugins/plugin-chain.ts'
 
 interface GeneratedMessage {
   readonly content: string

@@ -1,10 +1,10 @@
 /** Translates one exchange between its API format and chat completions: the request, then the answer or the failure. */
 import type { AnswerEncoder, ApiFormat, ApiFormatName, JsonObject } from '../exchange/api-format/api-format.ts'
 import type { GatewayError } from '../errors.ts'
-import type { TranslatedChat, TranslatorSettings } from '../exchange/body-parser.ts'
+import type { TranslatedChat, TranslatorSettings } from '../exchange/body-parser/body-parser.ts'
 import type { CallResult, Exchange, FailedExchange, Reply, Slots, Translation } from '../exchange/exchange.ts'
-import { changeCallContext } from '../exchange/plugin-chain.ts'
-import type { CallContext, TurnHandler } from '../exchange/plugin-chain.ts'
+import { changeCallContext } from '../exchange/plugins/plugin-chain.ts'
+import type { CallContext, TurnHandler } from '../exchange/plugins/plugin-chain.ts'
 import { isRecord } from '../exchange/request/chat-request.ts'
 import { openStream } from '../exchange/response-headers.ts'
 import type { ChatRequest } from '../exchange/request/chat-request.ts'

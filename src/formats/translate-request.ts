@@ -1,6 +1,6 @@
 /** Translates bodies of API formats to chat requests: small ones on the serving thread, large ones on the parser's (`translateBody`). */
 import type { ApiFormat, ApiFormatName } from '../exchange/api-format/api-format.ts'
-import type { BodyTranslator, TranslatedChat, TranslatorSettings } from '../exchange/body-parser.ts'
+import type { BodyTranslator, TranslatedChat, TranslatorSettings } from '../exchange/body-parser/body-parser.ts'
 import { parseBody, toChatRequest } from '../exchange/request/chat-request.ts'
 import { fitsInHeader, maxNamesInHeader } from '../exchange/request/field-policy.ts'
 import { findApiFormat } from './api-formats.ts'

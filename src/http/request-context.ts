@@ -1,6 +1,6 @@
 /** The request's exchange: created once per request, with its id and an inbound side that reads the body on demand. */
 import type { Context } from 'koa'
-import type { AnalyzedChat } from '../exchange/body-parser.ts'
+import type { AnalyzedChat } from '../exchange/body-parser/body-parser.ts'
 import { workerThresholdBytes, parseChatRequest } from '../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../exchange/request/chat-request.ts'
 import type { Exchange, ExchangeKind, Inbound } from '../exchange/exchange.ts'

@@ -1,6 +1,6 @@
 /** One serving thread: its application, upstream calls and socket, and its shutdown. */
 import { GatewayError } from '../errors.ts'
-import { PluginChain } from '../exchange/plugin-chain.ts'
+import { PluginChain } from '../exchange/plugins/plugin-chain.ts'
 import { createSlowBodyError } from '../http/request/read-body.ts'
 import { listen } from '../http/server/listen.ts'
 import type { CertificatePair, Listener } from '../http/server/listen.ts'

@@ -1,16 +1,16 @@
 /**
  * The services of one serving thread: everything with state, time or randomness. Created in `src/server/create-services.ts`.
- * Plugins are promised less (`src/exchange/plugin-services.ts`); a part names the fields that it uses, as `Pick<Services, 'clock'>`.
+ * Plugins are promised less (`src/exchange/plugins/plugin-services.ts`); a part names the fields that it uses, as `Pick<Services, 'clock'>`.
  */
 import type { Logger } from 'pino'
 import type { BrandNames } from '../exchange/brand-names.ts'
 import type { Clock } from '../system/clock.ts'
 import type { GatewayConfig } from '../config/config.ts'
-import type { BodyParser, TranslatorSettings } from '../exchange/body-parser.ts'
+import type { BodyParser, TranslatorSettings } from '../exchange/body-parser/body-parser.ts'
 import type { BodyDiscarder } from '../system/body-discarder.ts'
 import type { BodyReadScheduler } from '../system/body-read-scheduler.ts'
 import type { ImageStore } from '../images/image-store.ts'
-import type { PluginServices } from '../exchange/plugin-services.ts'
+import type { PluginServices } from '../exchange/plugins/plugin-services.ts'
 import type { Ids } from '../system/ids.ts'
 import type { Limits } from '../access/limits/limits.ts'
 import type { Credentials } from '../access/credentials.ts'

@@ -1,5 +1,5 @@
 /** The handlers of turns: the product's capability selects the one that answers. */
-import type { TurnHandler } from '../exchange/plugin-chain.ts'
+import type { TurnHandler } from '../exchange/plugins/plugin-chain.ts'
 import { answerChatSearch } from './search/search-answer.ts'
 import { EmbeddingService } from './embeddings/embedding-service.ts'
 import { ImageGenerator } from './images/image-generator.ts'

@@ -1,6 +1,6 @@
 /** The client's side of a streamed call: when its stream is opened, backpressure, and keep-alive comments. */
 import type { Exchange } from '../exchange/exchange.ts'
-import type { CallContext } from '../exchange/plugin-chain.ts'
+import type { CallContext } from '../exchange/plugins/plugin-chain.ts'
 import { createHeartbeat, openStream } from '../exchange/response-headers.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Deadlines } from './deadlines.ts'

@@ -2,7 +2,7 @@
 import { GatewayError } from '../../errors.ts'
 import { ClientDisconnected, zeroUsage } from '../../exchange/exchange.ts'
 import type { Exchange, Slots } from '../../exchange/exchange.ts'
-import type { PluginServices } from '../../exchange/plugin-services.ts'
+import type { PluginServices } from '../../exchange/plugins/plugin-services.ts'
 import type { Clock } from '../../system/clock.ts'
 import { systemClock } from '../../system/clock.ts'
 

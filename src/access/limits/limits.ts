@@ -3,7 +3,7 @@
  * thread's memory (`memory.ts`), in memory that a process's threads share (`shared-memory.ts`), or in a store that all nodes use; this file
  * interprets them. Limits that must survive a restart (sign-in, codes) are counted in the database instead.
  */
-import type { RateDecision } from '../../exchange/plugin-services.ts'
+import type { RateDecision } from '../../exchange/plugins/plugin-services.ts'
 import type { CostlyMedia } from './costly-media.ts'
 import type { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { RetryTimes } from './retry-times.ts'

@@ -1,6 +1,6 @@
 /** Checks at start that a list of plugins can work in its order. */
 import type { Slot } from '../../exchange/exchange.ts'
-import type { AnyPlugin } from '../../exchange/plugin.ts'
+import type { AnyPlugin } from '../../exchange/plugins/plugin.ts'
 
 const hookNames = ['onRequest', 'onResponse', 'onEvent', 'onFailure', 'onSettle']
 

@@ -1,6 +1,6 @@
 /** The schema of `gateway.config.ts`: every field with its default and its meaning. Unknown keys are rejected. */
 import { z } from 'zod'
-import type { AnyPlugin } from '../../exchange/plugin.ts'
+import type { AnyPlugin } from '../../exchange/plugins/plugin.ts'
 import { backupSchema } from './backup-schema.ts'
 import { limitsSchema, timeoutsSchema } from './limits-schema.ts'
 import { notificationSchema } from './notification-schema.ts'

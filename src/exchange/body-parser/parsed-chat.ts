@@ -1,7 +1,7 @@
 /** A large request on the main thread: its analysis, and its text on demand. */
 import { GatewayError } from '../../errors.ts'
 import type { ApiFormatName } from '../api-format/api-format-name.ts'
-import type { AnalyzedChat } from '../body-parser.ts'
+import type { AnalyzedChat } from './body-parser.ts'
 import type { HostedSearchOptions } from '../hosted-search.ts'
 import { analysisKey } from '../request/request-analysis.ts'
 import type { RequestAnalysis } from '../request/request-analysis.ts'

@@ -5,7 +5,7 @@
  * Gain: beside two members who send 20 MB without pause, a body of 200 KiB waits for others of at most `maxMediumBytes`. It can be deleted
  * together with the parser's thread.
  */
-import type { AnalyzedChat, BodyParser, ChatExtension, TranslationRequest } from '../body-parser.ts'
+import type { AnalyzedChat, BodyParser, ChatExtension, TranslationRequest } from './body-parser.ts'
 
 export const maxMediumBytes = 1024 * 1024
 

@@ -3,7 +3,7 @@ import { isCodex } from '../../codecs/responses/codex-client.ts'
 import type { PoolBalance } from '../../domain/billing/ledger.ts'
 import type { Window } from '../../domain/billing/catalog/plan.ts'
 import { poolForTier } from '../../domain/billing/catalog/product.ts'
-import type { TurnHandler } from '../../exchange/plugin-chain.ts'
+import type { TurnHandler } from '../../exchange/plugins/plugin-chain.ts'
 import type { Services } from '../../services/services.ts'
 
 /** From 90 on Codex offers, with the choice made already, a model that is not sold here. */

@@ -3,7 +3,7 @@
  * request ends in the application in which it began, so that a turn has one price and one set of upstreams.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { PluginChain } from '../../exchange/plugin-chain.ts'
+import type { PluginChain } from '../../exchange/plugins/plugin-chain.ts'
 import { createApp } from '../../http/app.ts'
 import type { RouteDeps } from '../../http/route-deps.ts'
 import { TurnHandlers } from '../../tools/turn-handlers.ts'

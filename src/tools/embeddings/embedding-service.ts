@@ -1,6 +1,6 @@
 /** Embeddings: an upstream computes the vectors, and the client receives them in the encoding that it requested. */
 import type { CallResult, Exchange, Slots, Usage } from '../../exchange/exchange.ts'
-import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
 import { privateJsonHeaders } from '../../exchange/response-headers.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'

@@ -1,6 +1,6 @@
 /** Keeps a stream alive while its turn waits for something else than its upstream. */
 import type { Clock } from '../../system/clock.ts'
-import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 import { createHeartbeat } from '../../exchange/response-headers.ts'
 
 /** A client that does not read gets no further comment, which would only be held in memory. */

@@ -1,6 +1,6 @@
 /** Search backends and their results, not sanitised; `document.ts` converts them. */
 import type { Exchange, Slots, Usage } from '../../exchange/exchange.ts'
-import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 
 /** An upstream model with search, or a search engine. */
 export interface SearchBackend {

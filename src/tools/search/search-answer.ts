@@ -1,6 +1,6 @@
 /** A search result as a chat answer: the document's JSON is the content, with citations beside it as OpenAI's clients expect. */
 import type { CallResult, Exchange, Slots } from '../../exchange/exchange.ts'
-import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 import { createCompletionResult } from '../../exchange/completion-result.ts'
 import { privateJsonHeaders } from '../../exchange/response-headers.ts'
 import type { SearchOutcome, SearchService } from './search-service.ts'

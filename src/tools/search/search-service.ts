@@ -1,7 +1,7 @@
 /** The search: one path behind the tool call, the tool protocol and the chat with the search product. */
 import type { Exchange, Slots, Usage } from '../../exchange/exchange.ts'
 import { ClientDisconnected } from '../../exchange/exchange.ts'
-import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 import type { Product } from '../../domain/billing/catalog/product.ts'
 import type { Services } from '../../services/services.ts'
 import { UpstreamFailure } from '../../exchange/upstream-failure.ts'

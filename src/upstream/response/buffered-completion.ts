@@ -2,7 +2,7 @@
 import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'
 import { zeroUsage } from '../../exchange/exchange.ts'
 import type { CallResult, Usage } from '../../exchange/exchange.ts'
-import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 import { jsonHeaders } from '../../exchange/response-headers.ts'
 import { clampCompletionCitations } from '../../codecs/chat/clamp-citations.ts'
 import { ClientEvents } from '../../codecs/chat/client-events.ts'

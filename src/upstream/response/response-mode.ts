@@ -1,6 +1,6 @@
 /** How a 200 is processed: as the member's own chat, or as a document for a product that processes it further. */
 import type { CallResult, Route } from '../../exchange/exchange.ts'
-import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 import { toSingleChunkResult, toCompletionResult } from './buffered-completion.ts'
 import type { BufferedCompletion } from './buffered-completion.ts'
 

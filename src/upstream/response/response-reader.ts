@@ -2,7 +2,7 @@
 import type { GatewayConfig } from '../../config/config.ts'
 import type { UpstreamRequestMode, Candidate, Exchange, Route, Slots, Usage } from '../../exchange/exchange.ts'
 import { workerThresholdBytes } from '../../exchange/request/chat-request.ts'
-import type { CallContext } from '../../exchange/plugin-chain.ts'
+import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 import type { AnswerDecoder } from '../../codecs/answer-decoder.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'

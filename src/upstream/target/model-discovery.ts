@@ -5,7 +5,7 @@
  */
 import type { GatewayConfig } from '../../config/config.ts'
 import { isRecord } from '../../exchange/request/chat-request.ts'
-import type { PluginLog } from '../../exchange/plugin-services.ts'
+import type { PluginLog } from '../../exchange/plugins/plugin-services.ts'
 import { readBounded } from '../bounded-body.ts'
 import type { Dialect } from './dialect.ts'
 import type { Upstream, Upstreams } from './upstreams.ts'

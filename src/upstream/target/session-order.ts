@@ -7,7 +7,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Exchange, Slots } from '../../exchange/exchange.ts'
-import type { LiveTarget } from '../../exchange/plugin-services.ts'
+import type { LiveTarget } from '../../exchange/plugins/plugin-services.ts'
 import { getConversationOpening, getFields } from '../../exchange/request/chat-request.ts'
 
 interface WeightedTarget {

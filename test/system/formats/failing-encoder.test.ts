@@ -2,7 +2,7 @@
 import t from 'tap'
 import base from '../../../gateway.config.ts'
 import type { AnswerEncoder } from '../../../src/exchange/api-format/api-format.ts'
-import type { AnyPlugin } from '../../../src/exchange/plugin.ts'
+import type { AnyPlugin } from '../../../src/exchange/plugins/plugin.ts'
 import { ExchangeTranslation } from '../../../src/formats/exchange-translation.ts'
 import { createLineFormat } from '../../support/formats/line-format.ts'
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'

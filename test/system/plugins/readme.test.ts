@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import base from '../../../gateway.config.ts'
 import { loadConfig } from '../../../src/config/config.ts'
-import type { AnyPlugin } from '../../../src/exchange/plugin.ts'
+import type { AnyPlugin } from '../../../src/exchange/plugins/plugin.ts'
 import { startGateway, createTemporaryFolder } from '../../support/gateway/test-gateway.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))

@@ -1,6 +1,6 @@
 /** The client's side of a streamed call: what is written to a client that does not read. */
 import t from 'tap'
-import type { CallContext } from '../../../src/exchange/plugin-chain.ts'
+import type { CallContext } from '../../../src/exchange/plugins/plugin-chain.ts'
 import { ClientStream } from '../../../src/upstream/client-stream.ts'
 import { Deadlines } from '../../../src/upstream/deadlines.ts'
 import { SlowClient } from '../../support/gateway/slow-client.ts'

@@ -11,7 +11,7 @@ import {
 import { invalidRequest } from '../../../errors.ts'
 import type { GatewayError } from '../../../errors.ts'
 import type { CallResult, Exchange, ExchangeKind, Slots } from '../../../exchange/exchange.ts'
-import type { TurnHandler } from '../../../exchange/plugin-chain.ts'
+import type { TurnHandler } from '../../../exchange/plugins/plugin-chain.ts'
 import { translateAnswers } from '../../../formats/exchange-translation.ts'
 import { runHostedSearches } from '../../../tools/hosted-search/hosted-search-turn.ts'
 import { createDocumentAnswer, getPathParams, mount } from '../../endpoint-handler.ts'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import base from '../../../../gateway.config.ts'
 import { findOrderErrors } from '../../../../src/config/checks/plugin-order.ts'
-import type { AnyPlugin } from '../../../../src/exchange/plugin.ts'
+import type { AnyPlugin } from '../../../../src/exchange/plugins/plugin.ts'
 
 const auth: AnyPlugin = { name: 'auth', gives: ['caller'] }
 const limit: AnyPlugin = { name: 'limit', needs: ['caller'], gives: ['admission'] }

@@ -2,19 +2,19 @@
  * The services that a plugin may use: ports and domain types. Everything else (store, metrics, domain services, HTTP) is internal and may
  * change without notice to plugins.
  */
-import type { UpstreamCost } from '../domain/billing/catalog/upstream-cost.ts'
-import type { AvailableBoost } from '../domain/billing/boost.ts'
-import type { Ledger } from '../domain/billing/ledger.ts'
-import type { Calendar } from '../domain/billing/period.ts'
-import type { Plan, Plans } from '../domain/billing/catalog/plan.ts'
-import type { Purchase } from '../domain/billing/purchase.ts'
-import type { Product, Target } from '../domain/billing/catalog/product.ts'
-import type { Account } from '../domain/identity/account.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Ids } from '../system/ids.ts'
-import type { Exchange, Slots } from './exchange.ts'
-import type { FieldPolicy } from './request/field-policy.ts'
-import type { TargetFacts } from './request/form/request-form.ts'
+import type { UpstreamCost } from '../../domain/billing/catalog/upstream-cost.ts'
+import type { AvailableBoost } from '../../domain/billing/boost.ts'
+import type { Ledger } from '../../domain/billing/ledger.ts'
+import type { Calendar } from '../../domain/billing/period.ts'
+import type { Plan, Plans } from '../../domain/billing/catalog/plan.ts'
+import type { Purchase } from '../../domain/billing/purchase.ts'
+import type { Product, Target } from '../../domain/billing/catalog/product.ts'
+import type { Account } from '../../domain/identity/account.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Ids } from '../../system/ids.ts'
+import type { Exchange, Slots } from '../exchange.ts'
+import type { FieldPolicy } from '../request/field-policy.ts'
+import type { TargetFacts } from '../request/form/request-form.ts'
 
 export interface PluginServices {
   readonly config: PluginSettings

@@ -1,8 +1,8 @@
 /** The contract of a plugin: a plain named object with at most five hooks. Every hook runs in list order. */
-import type { GatewayError } from '../errors.ts'
-import type { Exchange, Outcome, Reply, Slot, Slots } from './exchange.ts'
+import type { GatewayError } from '../../errors.ts'
+import type { Exchange, Outcome, Reply, Slot, Slots } from '../exchange.ts'
 import type { PluginServices } from './plugin-services.ts'
-import type { UpstreamFailure } from './upstream-failure.ts'
+import type { UpstreamFailure } from '../upstream-failure.ts'
 
 /** The upstream has accepted; nothing has been sent to the client. */
 export interface ResponseHead {

@@ -8,16 +8,16 @@
  * 5. An empty list works; an unclassified error is `internal_error`.
  * 6. A hook that returns no promise is not awaited.
  */
-import { GatewayError } from '../errors.ts'
-import type { AnswerEncoder, JsonObject } from './api-format/api-format.ts'
-import type { ResponseSink } from './response-sink.ts'
-import { toEnvelopeFrames, toEnvelopeReply, toRequestIdHeaders } from './envelope.ts'
-import { zeroUsage, ClientDisconnected, toFailure } from './exchange.ts'
-import type { CallResult, Exchange, Outcome, Reply, Slot, Slots, Usage } from './exchange.ts'
+import { GatewayError } from '../../errors.ts'
+import type { AnswerEncoder, JsonObject } from '../api-format/api-format.ts'
+import type { ResponseSink } from '../response-sink.ts'
+import { toEnvelopeFrames, toEnvelopeReply, toRequestIdHeaders } from '../envelope.ts'
+import { zeroUsage, ClientDisconnected, toFailure } from '../exchange.ts'
+import type { CallResult, Exchange, Outcome, Reply, Slot, Slots, Usage } from '../exchange.ts'
 import type { AnyPlugin, ExchangeWith, ResponseHead } from './plugin.ts'
 import type { PluginServices } from './plugin-services.ts'
-import { computeTurnCharge, toChargeFields } from './turn-charge.ts'
-import { UpstreamFailure } from './upstream-failure.ts'
+import { computeTurnCharge, toChargeFields } from '../turn-charge.ts'
+import { UpstreamFailure } from '../upstream-failure.ts'
 
 /** What follows the chain: the upstream call of a turn, or the handler of an unmetered request. */
 export type TurnHandler = (x: Exchange & Partial<Slots>, callContext: CallContext) => Promise<CallResult>

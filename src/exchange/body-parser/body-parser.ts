@@ -1,8 +1,8 @@
 /** Port: parses large request bodies off the main thread. Plugins receive the resulting `ChatRequest` like any other. */
-import type { TranslatedRequest } from './api-format/api-format.ts'
-import type { ApiFormatName } from './api-format/api-format-name.ts'
-import type { TargetApi } from './request/form/request-form.ts'
-import type { ChatRequest } from './request/chat-request.ts'
+import type { TranslatedRequest } from '../api-format/api-format.ts'
+import type { ApiFormatName } from '../api-format/api-format-name.ts'
+import type { TargetApi } from '../request/form/request-form.ts'
+import type { ChatRequest } from '../request/chat-request.ts'
 
 export interface BodyParser {
   /**

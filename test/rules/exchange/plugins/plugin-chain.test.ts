@@ -1,15 +1,15 @@
 /** The endings of an exchange and the rules of the chain. */
 import t from 'tap'
-import { GatewayError } from '../../../src/errors.ts'
-import type { CallResult, Outcome, Usage } from '../../../src/exchange/exchange.ts'
-import { ClientDisconnected } from '../../../src/exchange/exchange.ts'
-import { definePlugin } from '../../../src/exchange/plugin.ts'
-import type { AnyPlugin } from '../../../src/exchange/plugin.ts'
-import { PluginChain } from '../../../src/exchange/plugin-chain.ts'
-import type { TurnHandler } from '../../../src/exchange/plugin-chain.ts'
-import { UpstreamFailure } from '../../../src/exchange/upstream-failure.ts'
-import { classifyFailure } from '../../../src/upstream/errors/classify-failure.ts'
-import { createTestExchange, createTestServices, noon, RecordingClient } from '../../support/gateway/test-exchange.ts'
+import { GatewayError } from '../../../../src/errors.ts'
+import type { CallResult, Outcome, Usage } from '../../../../src/exchange/exchange.ts'
+import { ClientDisconnected } from '../../../../src/exchange/exchange.ts'
+import { definePlugin } from '../../../../src/exchange/plugins/plugin.ts'
+import type { AnyPlugin } from '../../../../src/exchange/plugins/plugin.ts'
+import { PluginChain } from '../../../../src/exchange/plugins/plugin-chain.ts'
+import type { TurnHandler } from '../../../../src/exchange/plugins/plugin-chain.ts'
+import { UpstreamFailure } from '../../../../src/exchange/upstream-failure.ts'
+import { classifyFailure } from '../../../../src/upstream/errors/classify-failure.ts'
+import { createTestExchange, createTestServices, noon, RecordingClient } from '../../../support/gateway/test-exchange.ts'
 
 const usage: Usage = { inputTokens: 8, outputTokens: 4, estimated: false }
 const reply = { status: 200, headers: { 'content-type': 'application/json' }, body: '{"answer":true}' }

@@ -7,7 +7,7 @@ import type { Pool } from './billing/catalog/product.ts'
 import type { PlanTerms } from './billing/subscriptions/terms.ts'
 import type { AlertLevel } from './billing/usage/usage-alert.ts'
 import type { Reader } from './identity/reader.ts'
-import type { EmailVerificationSecrets } from './services/email-verification-service.ts'
+import type { EmailVerificationSecrets } from './services/sign-in/email-verification-service.ts'
 
 /**
  * The state of the queue when a code was queued, the same for every address. `new_addresses_paused`: emails to addresses without an account

@@ -1,5 +1,5 @@
 /** `/device`: compare and approve a sign-in that was started elsewhere. Opening the link approves nothing and claims no code. */
-import type { DeviceLoginView } from '../../domain/services/device-login-service.ts'
+import type { DeviceLoginView } from '../../domain/services/sign-in/device-login-service.ts'
 import { invalidRequest } from '../../errors.ts'
 import { createUnknownCodeError } from '../../services/membership-errors.ts'
 import { readDecision, renderDecision, renderOwnWords, renderVerdict } from '../components/forms/approval.ts'

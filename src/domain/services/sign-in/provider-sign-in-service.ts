@@ -4,10 +4,10 @@ import type { ClientInfo } from '../../identity/client-info.ts'
 import type { EmailRules } from '../../identity/email/email-address.ts'
 import { parseEmail } from '../../identity/email/email-address.ts'
 import type { Store } from '../../store.ts'
-import type { OpenedSession, SessionService } from '../session-service.ts'
+import type { OpenedSession, SessionService } from './session-service.ts'
 import type { OperatorRoleService } from '../operators/operator-role-service.ts'
 import type { GroupPlanService } from './group-plan-service.ts'
-import type { SignUpService } from '../sign-up-service.ts'
+import type { SignUpService } from './sign-up-service.ts'
 
 interface ProviderSignInDeps {
   readonly store: Pick<Store, 'accounts' | 'accountDeletions' | 'providerIdentities'>

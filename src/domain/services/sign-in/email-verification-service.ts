@@ -1,12 +1,12 @@
 /** Creates the codes and links of verification emails and checks them when they come back. */
-import { hashToken } from '../identity/api-key.ts'
-import type { AttemptLimitTable } from '../identity/limits/attempt-limits.ts'
-import { checkSendLimit, getSendLimitLookbackMs, getMagicLinkLifetimeMs } from '../identity/limits/email-send-limits.ts'
-import { hashEmailCode, mintEmailCode, isSameHash } from '../identity/email/email-otp.ts'
-import type { NewEmailVerification } from '../identity/email/email-otp.ts'
-import { TooManyAttempts } from '../identity/limits/attempt-limits.ts'
-import { looksLikeToken, mintToken } from '../identity/session.ts'
-import type { Store } from '../store.ts'
+import { hashToken } from '../../identity/api-key.ts'
+import type { AttemptLimitTable } from '../../identity/limits/attempt-limits.ts'
+import { checkSendLimit, getSendLimitLookbackMs, getMagicLinkLifetimeMs } from '../../identity/limits/email-send-limits.ts'
+import { hashEmailCode, mintEmailCode, isSameHash } from '../../identity/email/email-otp.ts'
+import type { NewEmailVerification } from '../../identity/email/email-otp.ts'
+import { TooManyAttempts } from '../../identity/limits/attempt-limits.ts'
+import { looksLikeToken, mintToken } from '../../identity/session.ts'
+import type { Store } from '../../store.ts'
 
 interface EmailVerificationDeps {
   readonly store: Pick<Store, 'emailVerifications'>

@@ -1,12 +1,12 @@
 /** Opens, lists and ends a member's sessions, and lists their security events. */
-import { hashToken } from '../identity/api-key.ts'
-import type { Account } from '../identity/account.ts'
-import { maskIp } from '../identity/audit.ts'
-import type { AuditRecord, AuditWriter } from '../identity/audit.ts'
-import { getSessionExpiry, mintToken, sessionLifetimes } from '../identity/session.ts'
-import type { Session, SessionMethod } from '../identity/session.ts'
-import type { Store } from '../store.ts'
-import type { ClientInfo } from '../identity/client-info.ts'
+import { hashToken } from '../../identity/api-key.ts'
+import type { Account } from '../../identity/account.ts'
+import { maskIp } from '../../identity/audit.ts'
+import type { AuditRecord, AuditWriter } from '../../identity/audit.ts'
+import { getSessionExpiry, mintToken, sessionLifetimes } from '../../identity/session.ts'
+import type { Session, SessionMethod } from '../../identity/session.ts'
+import type { Store } from '../../store.ts'
+import type { ClientInfo } from '../../identity/client-info.ts'
 
 interface SessionDeps {
   readonly store: Pick<Store, 'accounts' | 'sessions' | 'audit'>

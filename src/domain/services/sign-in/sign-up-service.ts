@@ -1,14 +1,14 @@
 /** Finds the account of a proven address, and creates it where the person may sign up. */
-import type { Account } from '../identity/account.ts'
-import type { AuditWriter } from '../identity/audit.ts'
-import type { ClientInfo } from '../identity/client-info.ts'
-import type { EmailRules } from '../identity/email/email-address.ts'
-import { canonicalizeEmail, hashPerson, isSameMailbox } from '../identity/email/email-address.ts'
-import { checkSignUp } from '../identity/sign-up-rules.ts'
-import type { SignUpRefusal, SignUpRules } from '../identity/sign-up-rules.ts'
-import type { Store } from '../store.ts'
+import type { Account } from '../../identity/account.ts'
+import type { AuditWriter } from '../../identity/audit.ts'
+import type { ClientInfo } from '../../identity/client-info.ts'
+import type { EmailRules } from '../../identity/email/email-address.ts'
+import { canonicalizeEmail, hashPerson, isSameMailbox } from '../../identity/email/email-address.ts'
+import { checkSignUp } from '../../identity/sign-up-rules.ts'
+import type { SignUpRefusal, SignUpRules } from '../../identity/sign-up-rules.ts'
+import type { Store } from '../../store.ts'
 import type { VerifiedEmail } from './email-verification-service.ts'
-import type { UsageCarryOverService } from './usage-carry-over-service.ts'
+import type { UsageCarryOverService } from '../usage-carry-over-service.ts'
 
 interface SignUpDeps {
   readonly store: Pick<Store, 'accounts' | 'boosts'>

@@ -1,15 +1,15 @@
 /** A request for a code reveals nothing, neither by its answer nor by its time. */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { createOneTimePasswords } from '../../../../src/access/one-time-passwords.ts'
-import { createPasskeyProtocol } from '../../../../src/access/passkey-protocol.ts'
-import { unknownReader } from '../../../../src/domain/identity/reader.ts'
-import { createIds } from '../../../../src/system/ids.ts'
-import { mergeAttemptLimits } from '../../../../src/domain/identity/limits/attempt-limits.ts'
-import type { EmailOutcome } from '../../../../src/domain/member-mailer.ts'
-import { createMembership } from '../../../../src/domain/services/membership.ts'
-import { createCalendar } from '../../../../src/domain/billing/period.ts'
-import { openSqliteStore } from '../../../../src/store/sqlite/open.ts'
+import { createOneTimePasswords } from '../../../../../src/access/one-time-passwords.ts'
+import { createPasskeyProtocol } from '../../../../../src/access/passkey-protocol.ts'
+import { unknownReader } from '../../../../../src/domain/identity/reader.ts'
+import { createIds } from '../../../../../src/system/ids.ts'
+import { mergeAttemptLimits } from '../../../../../src/domain/identity/limits/attempt-limits.ts'
+import type { EmailOutcome } from '../../../../../src/domain/member-mailer.ts'
+import { createMembership } from '../../../../../src/domain/services/membership.ts'
+import { createCalendar } from '../../../../../src/domain/billing/period.ts'
+import { openSqliteStore } from '../../../../../src/store/sqlite/open.ts'
 
 t.test('a request without an email takes as long as one with: until it is queued', async (t) => {
   const clock = { now: () => Date.parse('2026-01-05T00:00:00Z') }

@@ -8,8 +8,8 @@ import type { Ids } from '../system/ids.ts'
 import { Mailer } from '../mail/mailer.ts'
 import type { DemoUpstream } from '../demo-upstream/server.ts'
 import { openPaymentProviders } from '../payments/open-payment-providers.ts'
-import { openSqliteInstallation } from './installation.ts'
-import type { InstallationOptions, Installation } from './installation.ts'
+import { openSqliteInstallation } from './installation/installation.ts'
+import type { InstallationOptions, Installation } from './installation/installation.ts'
 import type { PaymentProvider } from '../domain/billing/orders/payment-provider.ts'
 import type { Services } from '../services/services.ts'
 
@@ -80,7 +80,7 @@ export async function openProcessResources({
 async function openInstallation(options: InstallationOptions): Promise<Installation> {
   const { url, secretKey } = options.config.store
   if (url === null) return openSqliteInstallation(options)
-  const { openPostgresInstallation } = await import('./postgres-installation.ts')
+  const { openPostgresInstallation } = await import('./installation/postgres-installation.ts')
   return openPostgresInstallation(options, { url, secretKey })
 }
 

@@ -224,7 +224,7 @@ t.test('requests use the connections of the package, and not those of Node', asy
 
 t.test('the PostgreSQL driver is loaded only for a PostgreSQL store', async (t) => {
   // The one file outside the store that imports it, and is itself loaded on demand.
-  const door = 'src/server/postgres-installation.ts'
+  const door = 'src/server/installation/postgres-installation.ts'
   const importersOf = (name: RegExp, ...places: string[]): string[] =>
     sources
       .filter(({ path }) => !isWithin(path, ...places))

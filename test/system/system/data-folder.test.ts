@@ -5,7 +5,7 @@ import t from 'tap'
 import { DataFolder } from '../../../src/system/data-folder.ts'
 import { createTemporaryFolder, testConfig } from '../../support/gateway/test-gateway.ts'
 import { openGateway } from '../../../src/server/serving-thread.ts'
-import { openSqliteInstallation } from '../../../src/server/installation.ts'
+import { openSqliteInstallation } from '../../../src/server/installation/installation.ts'
 import type { Services } from '../../../src/services/services.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 

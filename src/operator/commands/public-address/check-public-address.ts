@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { buildConnector } from 'undici'
 import type { GatewayConfig } from '../../../config/config.ts'
-import { readSecret } from '../../../server/open-store.ts'
+import { readSecret } from '../../../server/installation/open-store.ts'
 import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { DataFolder } from '../../../system/data-folder.ts'
 import { CommandError } from '../../installation.ts'

@@ -1,6 +1,6 @@
 /** Sessions end when they must, at once here and soon on other processes; security events are recorded. */
 import t from 'tap'
-import { openStore } from '../../../../../src/server/open-store.ts'
+import { openStore } from '../../../../../src/server/installation/open-store.ts'
 import { WebsiteClient } from '../../../../support/gateway/website-client.ts'
 import { maxImmediateMs, startGateway, waitUntil } from '../../../../support/gateway/test-gateway.ts'
 import { createClock } from '../../../../../src/system/clock.ts'

@@ -1,15 +1,15 @@
 /** Opens the store: for the server, which may create an installation, and for commands, which never do. */
 import { randomUUID } from 'node:crypto'
-import { systemClock } from '../system/clock.ts'
-import type { Clock } from '../system/clock.ts'
-import type { GatewayConfig } from '../config/config.ts'
-import { DataFolder } from '../system/data-folder.ts'
-import type { Store } from '../domain/store.ts'
-import type { SqliteStore } from '../store/sqlite/open.ts'
-import type { Services } from '../services/services.ts'
-import { openSqliteStore } from '../store/sqlite/open.ts'
-import { loadOrCreateSecret } from '../system/secret.ts'
-import { OperatorError } from '../system/operator-error.ts'
+import { systemClock } from '../../system/clock.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { GatewayConfig } from '../../config/config.ts'
+import { DataFolder } from '../../system/data-folder.ts'
+import type { Store } from '../../domain/store.ts'
+import type { SqliteStore } from '../../store/sqlite/open.ts'
+import type { Services } from '../../services/services.ts'
+import { openSqliteStore } from '../../store/sqlite/open.ts'
+import { loadOrCreateSecret } from '../../system/secret.ts'
+import { OperatorError } from '../../system/operator-error.ts'
 
 /** Opens the store for a command beside a running server. Throws where there is no database; only a server start creates one. */
 export async function openStore(config: GatewayConfig): Promise<Store> {

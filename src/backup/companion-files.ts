@@ -21,9 +21,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import type { DataFolder } from '../system/data-folder.ts'
-import type { Owner } from '../system/folder-owner.ts'
-import { findFolderOwner } from '../system/folder-owner.ts'
+import type { DataFolder } from '../system/data-folder/data-folder.ts'
+import type { Owner } from '../system/data-folder/folder-owner.ts'
+import { findFolderOwner } from '../system/data-folder/folder-owner.ts'
 import { unusedFileName } from '../store/sqlite/maintenance/backup.ts'
 import { getJournalPath, readPendingJournals } from '../store/sqlite/process/settlement-journal.ts'
 

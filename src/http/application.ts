@@ -1,7 +1,7 @@
 /** Koa without its listeners on responses that the application writes itself, and with headers common to every response. */
 import Koa from 'koa'
 import type { Context } from 'koa'
-import { BodyDiscarder } from '../system/body-discarder.ts'
+import { BodyDiscarder } from '../system/body-reads/body-discarder.ts'
 
 type MiddlewareChain = (ctx: Context) => Promise<unknown>
 

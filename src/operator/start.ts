@@ -9,7 +9,7 @@ import type { Server } from '../server/server.ts'
 import { describeFailure } from './describe-failure.ts'
 import { connectServiceManager } from './service-manager.ts'
 import { createStartupMessage } from './startup-message.ts'
-import { DataFolder } from '../system/data-folder.ts'
+import { DataFolder } from '../system/data-folder/data-folder.ts'
 import { describeEngineFault } from '../system/engine-fault.ts'
 import { releaseStartMemory } from '../system/memory/release-start-memory.ts'
 

@@ -8,7 +8,7 @@ import { toMoney } from '../domain/billing/money.ts'
 import type { Money } from '../domain/billing/money.ts'
 import type { PaymentProvider } from '../domain/billing/orders/payment-provider.ts'
 import type { Clock } from '../system/clock.ts'
-import type { DataFolder } from '../system/data-folder.ts'
+import type { DataFolder } from '../system/data-folder/data-folder.ts'
 import { describeThrown } from '../system/operator-error.ts'
 import type { PaymentProviderDeps } from './provider-module.ts'
 

@@ -1,6 +1,6 @@
 /** Records that a server accepts requests, before it does. An upgrade goes back by itself only without that record: nothing was sold then. */
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
-import type { DataFolder } from '../system/data-folder.ts'
+import type { DataFolder } from '../system/data-folder/data-folder.ts'
 import { OperatorError, describeSystemError } from '../system/operator-error.ts'
 import { readVersion } from '../system/version.ts'
 

@@ -6,7 +6,7 @@ import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, rm
 import { dirname, join } from 'node:path'
 import { CommandFailure, createUnwritableFailure } from '../failure.ts'
 import { isRecord } from '../json.ts'
-import { createFolder } from '../../system/create-folder.ts'
+import { createFolder } from '../../system/data-folder/create-folder.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
 
 export interface Environment {

@@ -6,7 +6,7 @@ import type { ResponseSink } from '../../exchange/response-sink.ts'
 import { validateHeaderName, validateHeaderValue } from '../../system/vendor/node-http.ts'
 import type { Application } from '../application.ts'
 import { freeMemory } from '../../system/memory/free-memory.ts'
-import { BodyDiscarder } from '../../system/body-discarder.ts'
+import { BodyDiscarder } from '../../system/body-reads/body-discarder.ts'
 import { WriteCoalescer } from './write-coalescing.ts'
 import type { CoalescedStream } from './write-coalescing.ts'
 

@@ -4,7 +4,7 @@ import type { GatewayConfig } from '../../config/config.ts'
 import { redactUrl } from '../../config/redact-url.ts'
 import { openPaymentProviders } from '../../payments/open-payment-providers.ts'
 import { systemClock } from '../../system/clock.ts'
-import { DataFolder } from '../../system/data-folder.ts'
+import { DataFolder } from '../../system/data-folder/data-folder.ts'
 import { renderResult } from '../output.ts'
 import type { OutputOptions, CommandResult } from '../output.ts'
 

@@ -10,7 +10,7 @@ import { ReceiverConnections } from '../../notifications/receivers/receiver-conn
 import { createReceivers, createTestEvent } from '../../notifications/receivers/receiver.ts'
 import type { ReceiverDeps } from '../../notifications/receivers/receiver.ts'
 import { systemClock } from '../../system/clock.ts'
-import { DataFolder } from '../../system/data-folder.ts'
+import { DataFolder } from '../../system/data-folder/data-folder.ts'
 import { createIds } from '../../system/ids.ts'
 import { formatTime, formatZone } from '../../system/terminal/format-time.ts'
 import { CommandError, withInstallation } from '../installation.ts'

@@ -2,7 +2,7 @@
 import { env } from '../../config/config.ts'
 import { requestReload } from '../../server/reload/control-socket.ts'
 import { evaluateConfig } from '../../server/reload/evaluate-config.ts'
-import { DataFolder } from '../../system/data-folder.ts'
+import { DataFolder } from '../../system/data-folder/data-folder.ts'
 import { describeSystemError, OperatorError } from '../../system/operator-error.ts'
 import { renderResult } from '../output.ts'
 import type { CommandResult, OutputOptions } from '../output.ts'

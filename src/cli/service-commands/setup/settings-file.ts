@@ -19,7 +19,7 @@ import {
 import type { Stats } from 'node:fs'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { SetupFile } from '../../../setup/client-setup.ts'
-import { createFolder } from '../../../system/create-folder.ts'
+import { createFolder } from '../../../system/data-folder/create-folder.ts'
 import { CommandFailure } from '../../failure.ts'
 import type { LocalizedText } from '../../../command-table/localized-text.ts'
 import type { Environment } from '../../user-config/credentials.ts'

@@ -3,7 +3,7 @@ import { lstat, open, rm, stat, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
-import { createFolder } from '../../../system/create-folder.ts'
+import { createFolder } from '../../../system/data-folder/create-folder.ts'
 import { limits } from '../protocol/protocol.ts'
 
 interface BindOptions {

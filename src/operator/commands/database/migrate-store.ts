@@ -10,7 +10,7 @@ import type { TransferProgress, Endpoint, TransferTarget } from '../../../store/
 import type { PostgresTransferOptions } from '../../../store/postgres/transfer.ts'
 import type { CompanionFiles, SqliteTransferOptions } from '../../../store/sqlite/transfer.ts'
 import { systemClock } from '../../../system/clock.ts'
-import { DataFolder } from '../../../system/data-folder.ts'
+import { DataFolder } from '../../../system/data-folder/data-folder.ts'
 import { parseSecretKey } from '../../../system/secret.ts'
 import { OperatorError } from '../../../system/operator-error.ts'
 import { getImagePath } from '../../../images/image-folder.ts'

@@ -3,7 +3,7 @@ import type { GatewayConfig } from '../../../config/config.ts'
 import { requestLastReload } from '../../../server/reload/control-socket.ts'
 import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
-import { DataFolder } from '../../../system/data-folder.ts'
+import { DataFolder } from '../../../system/data-folder/data-folder.ts'
 import { formatDuration } from '../../../system/duration.ts'
 
 const timeoutMs = 5_000

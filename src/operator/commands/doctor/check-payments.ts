@@ -10,7 +10,7 @@ import { openPaymentProviders } from '../../../payments/open-payment-providers.t
 import { readSecret } from '../../../server/installation/open-store.ts'
 import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
-import { DataFolder } from '../../../system/data-folder.ts'
+import { DataFolder } from '../../../system/data-folder/data-folder.ts'
 import { describeError } from './describe-error.ts'
 import '../../../system/vendor/undici-fetch.ts'
 

@@ -5,7 +5,7 @@ import { redactUrl } from '../../../config/redact-url.ts'
 import { checkDatabase } from '../../../services/health/health-checks.ts'
 import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import { systemClock } from '../../../system/clock.ts'
-import { DataFolder } from '../../../system/data-folder.ts'
+import { DataFolder } from '../../../system/data-folder/data-folder.ts'
 
 /** @throws nothing: an unreachable database is a finding too */
 export async function checkSharedStore(config: GatewayConfig): Promise<readonly HealthCheck[]> {

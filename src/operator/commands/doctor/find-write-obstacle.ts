@@ -1,8 +1,8 @@
 /** Why the service cannot write into a folder that this command can write into: the command may be root, and runs outside of the unit. */
 import { spawnSync } from 'node:child_process'
 import { isAbsolute, relative, resolve } from 'node:path'
-import { findFolderOwner } from '../../../system/folder-owner.ts'
-import type { Owner } from '../../../system/folder-owner.ts'
+import { findFolderOwner } from '../../../system/data-folder/folder-owner.ts'
+import type { Owner } from '../../../system/data-folder/folder-owner.ts'
 
 /** Null: none is known. */
 export function findWriteObstacle(folder: string, dataDir: string): string | null {

@@ -5,7 +5,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { z } from 'zod'
-import { createFolder } from '../../../system/create-folder.ts'
+import { createFolder } from '../../../system/data-folder/create-folder.ts'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 import { parseJson } from '../../../system/parse-json.ts'
 import { assertPlainValue, defaultAnswers, secretVariables, variables } from './setup-answers.ts'

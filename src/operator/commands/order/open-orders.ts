@@ -8,7 +8,7 @@ import { createMemberMail } from '../../../mail/member-mail.ts'
 import type { EmailContent } from '../../../mail/email-templates.ts'
 import { openPaymentProviders } from '../../../payments/open-payment-providers.ts'
 import { readSecret } from '../../../server/installation/open-store.ts'
-import { DataFolder } from '../../../system/data-folder.ts'
+import { DataFolder } from '../../../system/data-folder/data-folder.ts'
 import { deliverEmail } from '../../deliver-email.ts'
 import type { Installation } from '../../installation.ts'
 

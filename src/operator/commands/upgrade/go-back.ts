@@ -1,7 +1,7 @@
 /** Goes back to the version before the last upgrade, with its data where the upgrade has changed their layout. */
 import { lstatSync } from 'node:fs'
 import { z } from 'zod'
-import type { DataFolder } from '../../../system/data-folder.ts'
+import type { DataFolder } from '../../../system/data-folder/data-folder.ts'
 import { OperatorError } from '../../../system/operator-error.ts'
 import { parseJson } from '../../../system/parse-json.ts'
 import type { InstalledVersions } from './installed-versions.ts'

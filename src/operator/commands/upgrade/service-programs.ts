@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { createChildEnvironment } from '../../../config/config.ts'
-import type { Owner } from '../../../system/folder-owner.ts'
+import type { Owner } from '../../../system/data-folder/folder-owner.ts'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 
 export interface ProgramResult {

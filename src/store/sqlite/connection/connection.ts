@@ -2,7 +2,7 @@
 import Sqlite from 'better-sqlite3'
 import { chmodSync, closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { createFolder } from '../../../system/create-folder.ts'
+import { createFolder } from '../../../system/data-folder/create-folder.ts'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 import { retryWhileBusy } from './busy-retry.ts'
 

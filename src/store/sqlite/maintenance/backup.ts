@@ -5,7 +5,7 @@
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Verification } from '../../../domain/billing/ledger.ts'
-import { createFolder } from '../../../system/create-folder.ts'
+import { createFolder } from '../../../system/data-folder/create-folder.ts'
 import type { Connection } from '../connection/connection.ts'
 import { defaultBusyTimeoutMs, openForReading } from '../connection/connection.ts'
 import { verifyDatabaseFile } from './ledger-snapshot.ts'

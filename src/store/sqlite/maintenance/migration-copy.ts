@@ -4,7 +4,7 @@
  */
 import { chownSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { findFolderOwner } from '../../../system/folder-owner.ts'
+import { findFolderOwner } from '../../../system/data-folder/folder-owner.ts'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 import { defaultBusyTimeoutMs, openForReading } from '../connection/connection.ts'
 import type { Connection } from '../connection/connection.ts'

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, copyFileSync, existsSync, renameSync, rmSync, sta
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import type { Verification } from '../../../domain/billing/ledger.ts'
-import { findFolderOwner } from '../../../system/folder-owner.ts'
+import { findFolderOwner } from '../../../system/data-folder/folder-owner.ts'
 import { OperatorError, describeSystemError } from '../../../system/operator-error.ts'
 import { isUpToDate, transferInProgress } from '../../migrations/migrate.ts'
 import type { Migration } from '../../migrations/migration.ts'

@@ -10,7 +10,7 @@ import { workerThresholdBytes } from '../../../../src/exchange/request/chat-requ
 import { createLocalLimits } from '../../../../src/access/limits/memory.ts'
 import { createSlowBodyError, readChunks } from '../../../../src/http/request/read-body.ts'
 import type { BodyReadOptions } from '../../../../src/http/request/read-body.ts'
-import { BodyReadScheduler } from '../../../../src/system/body-read-scheduler.ts'
+import { BodyReadScheduler } from '../../../../src/system/body-reads/body-read-scheduler.ts'
 
 function toOptions(maxBytes: number, bodyScheduler = new BodyReadScheduler(() => 0)): BodyReadOptions {
   return { maxBytes, owner: { kind: 'account', id: 'acc_1' }, services: { bodyScheduler, limits: createLocalLimits() } }

@@ -7,7 +7,7 @@ import type { GatewayConfig } from '../../../../../src/config/config.ts'
 import { checkBackup } from '../../../../../src/operator/commands/doctor/check-backup.ts'
 import type { BackupFailure } from '../../../../../src/server/backup-job.ts'
 import { listenForControl } from '../../../../../src/server/reload/control-socket.ts'
-import { DataFolder } from '../../../../../src/system/data-folder.ts'
+import { DataFolder } from '../../../../../src/system/data-folder/data-folder.ts'
 import { createTemporaryFolder } from '../../../../support/temporary-folder.ts'
 
 const hourMs = 3_600_000

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { createLocalLimits } from '../../../src/access/limits/memory.ts'
-import { readChunks } from '../../../src/http/request/read-body.ts'
-import { BodyReadScheduler } from '../../../src/system/body-read-scheduler.ts'
+import { createLocalLimits } from '../../../../src/access/limits/memory.ts'
+import { readChunks } from '../../../../src/http/request/read-body.ts'
+import { BodyReadScheduler } from '../../../../src/system/body-reads/body-read-scheduler.ts'
 
 /** Bodies of the given number of slices; `order` records which was read when, in milliseconds. */
 async function readBodies(pieces: Readonly<Record<string, number>>): Promise<{ order: string[]; at: number[] }> {

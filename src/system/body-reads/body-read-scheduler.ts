@@ -5,10 +5,10 @@
  * A body that stops arriving, or that arrives too slowly to be whole within the time of a request, is ended, so that it cannot hold its part
  * of the budget (`src/access/limits/body-budget.ts`) for minutes.
  */
-import { systemClock } from './clock.ts'
-import type { Clock, Timer } from './clock.ts'
-import { IndexedList } from './indexed-list.ts'
-import type { IndexedItem } from './indexed-list.ts'
+import { systemClock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
+import { IndexedList } from '../indexed-list.ts'
+import type { IndexedItem } from '../indexed-list.ts'
 
 const sliceIntervalMs = 1
 /** Minimum bytes per slice, in however small chunks they arrive; one read of a socket may return twice as much. */

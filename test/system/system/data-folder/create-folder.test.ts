@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { createFolder } from '../../../src/system/create-folder.ts'
+import { createFolder } from '../../../../src/system/data-folder/create-folder.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-create-folder-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
@@ -28,7 +28,7 @@ t.test('a path through a file, a file itself and a broken link are refused', asy
 
 // In a process of its own, because what must not happen is that it never returns.
 t.test('a folder below /proc is refused', { skip: process.platform !== 'linux' }, async (t) => {
-  const program = `import { createFolder } from ${JSON.stringify(import.meta.resolve('../../../src/system/create-folder.ts'))}
+  const program = `import { createFolder } from ${JSON.stringify(import.meta.resolve('../../../../src/system/data-folder/create-folder.ts'))}
 try { createFolder(process.argv[1]) } catch (error) { process.stdout.write(error.code) }`
   for (const path of ['/proc/svc-none', '/proc/svc-none/below']) {
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program, path], {

@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 import { createFolder } from './create-folder.ts'
-import { OperatorError, describeSystemError } from './operator-error.ts'
+import { OperatorError, describeSystemError } from '../operator-error.ts'
 
 export class DataFolder {
   /** Absolute path, as shown in messages. */

@@ -7,9 +7,9 @@ import { connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
-import { BodyDiscarder } from '../../../src/system/body-discarder.ts'
-import type { DiscardLimits } from '../../../src/system/body-discarder.ts'
-import { maxImmediateMs, waitUntil } from '../../support/gateway/test-gateway.ts'
+import { BodyDiscarder } from '../../../../src/system/body-reads/body-discarder.ts'
+import type { DiscardLimits } from '../../../../src/system/body-reads/body-discarder.ts'
+import { maxImmediateMs, waitUntil } from '../../../support/gateway/test-gateway.ts'
 
 const ample: DiscardLimits = { maxBytes: 1e9, maxMs: 60_000, maxIdleMs: 60_000, maxConcurrent: 1_000 }
 

@@ -6,8 +6,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
-import { systemClock } from './clock.ts'
-import type { Clock } from './clock.ts'
+import { systemClock } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { BodyReadScheduler } from './body-read-scheduler.ts'
 
 type Request = IncomingMessage | Http2ServerRequest

@@ -2,12 +2,12 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { DataFolder } from '../../../src/system/data-folder.ts'
-import { createTemporaryFolder, testConfig } from '../../support/gateway/test-gateway.ts'
-import { openGateway } from '../../../src/server/serving-thread.ts'
-import { openSqliteInstallation } from '../../../src/server/installation/installation.ts'
-import type { Services } from '../../../src/services/services.ts'
-import { systemClock } from '../../../src/system/clock.ts'
+import { DataFolder } from '../../../../src/system/data-folder/data-folder.ts'
+import { createTemporaryFolder, testConfig } from '../../../support/gateway/test-gateway.ts'
+import { openGateway } from '../../../../src/server/serving-thread.ts'
+import { openSqliteInstallation } from '../../../../src/server/installation/installation.ts'
+import type { Services } from '../../../../src/services/services.ts'
+import { systemClock } from '../../../../src/system/clock.ts'
 
 const mode = (path: string): number => statSync(path).mode & 0o777
 

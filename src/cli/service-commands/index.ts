@@ -18,7 +18,7 @@ const login: Command = {
     { line: 'SVC_SITE_URL=https://example.org svc login', text: { en: 'sign in at another site', zh: '登录另一个站点' } },
   ],
   options: [defineFlag('no-browser', { en: 'never offer to open a browser', zh: '不提示打开浏览器' })],
-  load: () => import('./login.ts'),
+  load: () => import('./account/login.ts'),
 }
 
 const logout: Command = {
@@ -26,14 +26,14 @@ const logout: Command = {
   summary: { en: 'end the session, here and at the service', zh: '在本机和服务端退出登录' },
   examples: [{ line: 'svc logout', text: { en: 'sign out', zh: '退出登录' } }],
   options: [defineFlag('local', { en: 'only delete it here', zh: '仅在本机清除' })],
-  load: () => import('./logout.ts'),
+  load: () => import('./account/logout.ts'),
 }
 
 const whoami: Command = {
   name: 'whoami',
   summary: { en: 'show the credential in use and check it', zh: '查看并验证当前凭据' },
   examples: [{ line: 'svc whoami', text: { en: 'who am I signed in as?', zh: '当前登录的是谁？' } }],
-  load: () => import('./whoami.ts'),
+  load: () => import('./account/whoami.ts'),
 }
 
 const models: Command = {
@@ -50,7 +50,7 @@ const plans: Command = {
   name: 'plans',
   summary: { en: 'list the plans; needs no sign-in', zh: '列出套餐（无需登录）' },
   examples: [{ line: 'svc plans', text: { en: 'compare the plans', zh: '比较套餐' } }],
-  load: () => import('./plans.ts'),
+  load: () => import('./purchases/plans.ts'),
 }
 
 const usage: Command = {
@@ -65,7 +65,7 @@ const usage: Command = {
     defineFlag('turns', { en: 'the latest turns instead (not with a key)', zh: '改为显示最近的请求（密钥不可用）' }),
     defineText('request <id>', { en: 'what the request with this id cost instead', zh: '改为显示该 ID 的请求费用' }),
   ],
-  load: () => import('./usage.ts'),
+  load: () => import('./account/usage.ts'),
 }
 
 const alerts: Command = {
@@ -76,7 +76,7 @@ const alerts: Command = {
     { line: 'svc alerts on', text: { en: 'in the language and time zone of this terminal', zh: '使用此终端的语言和时区' } },
   ],
   arguments: [{ name: 'state', optional: true, choices: ['on', 'off'], summary: { en: 'the new state', zh: '新的状态' } }],
-  load: async () => ({ run: (await import('./usage.ts')).alerts }),
+  load: async () => ({ run: (await import('./account/usage.ts')).alerts }),
 }
 
 const chat: Command = {
@@ -156,19 +156,19 @@ const boost: CommandSpec = {
       name: 'status',
       summary: { en: 'show packs, check-in, invitation and rush', zh: '查看加油包、签到、邀请与抢购' },
       examples: [{ line: 'svc boost status', text: { en: 'your packs', zh: '查看状态' } }],
-      load: async () => ({ run: (await import('./boost.ts')).status }),
+      load: async () => ({ run: (await import('./purchases/boost.ts')).status }),
     },
     {
       name: 'checkin',
       summary: { en: "take today's pack", zh: '领取今日签到' },
       examples: [{ line: 'svc boost checkin', text: { en: 'once a day', zh: '每天一次' } }],
-      load: async () => ({ run: (await import('./boost.ts')).checkin }),
+      load: async () => ({ run: (await import('./purchases/boost.ts')).checkin }),
     },
     {
       name: 'rush',
       summary: { en: 'grab a pack while a rush is open', zh: '抢购进行中时抢一份' },
       examples: [{ line: 'svc boost rush', text: { en: 'while packs last', zh: '抢完为止' } }],
-      load: async () => ({ run: (await import('./boost.ts')).rush }),
+      load: async () => ({ run: (await import('./purchases/boost.ts')).rush }),
     },
   ],
 }
@@ -182,7 +182,7 @@ const redeem: Command = {
   ],
   arguments: [{ name: 'code', summary: { en: 'twenty letters and digits', zh: '20 个字母和数字' } }],
   options: [defineFlag('check', { en: 'show what it gives, and redeem nothing', zh: '仅查看内容，不兑换' })],
-  load: () => import('./redeem.ts'),
+  load: () => import('./purchases/redeem.ts'),
 }
 
 const buy: Command = {
@@ -208,7 +208,7 @@ const buy: Command = {
     { name: 'no-wait', kind: 'flag', summary: { en: 'print the address and end', zh: '显示地址后结束' } },
     { name: 'no-browser', kind: 'flag', summary: { en: 'never offer to open a browser', zh: '不提示打开浏览器' } },
   ],
-  load: () => import('./buy.ts'),
+  load: () => import('./purchases/buy.ts'),
 }
 
 const orders: Command = {
@@ -223,14 +223,14 @@ const orders: Command = {
     { name: 'check', kind: 'flag', summary: { en: 'ask the payment service now', zh: '立即向支付服务查询' } },
     { name: 'cancel', kind: 'flag', summary: { en: 'cancel it, if it is not paid', zh: '取消未付款的订单' } },
   ],
-  load: () => import('./orders.ts'),
+  load: () => import('./purchases/orders.ts'),
 }
 
 const keys: Command = {
   name: 'keys',
   summary: { en: 'print the address of the page for API keys', zh: '显示 API 密钥页面的地址' },
   examples: [{ line: 'svc keys', text: { en: 'where keys are made and revoked', zh: '创建和吊销密钥的页面' } }],
-  load: () => import('./keys.ts'),
+  load: () => import('./account/keys.ts'),
 }
 
 const setup: Command = {

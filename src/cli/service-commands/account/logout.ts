@@ -1,10 +1,10 @@
 /** Ends the session at the service, then deletes it here. If the service cannot be reached nothing changes, so that the user can retry. */
-import type { signOut } from '../../api/membership/sign-in.ts'
-import type { CommandHandler } from '../command.ts'
-import { CredentialStore } from '../user-config/credentials.ts'
-import { CommandFailure } from '../failure.ts'
-import { callEndpoint } from './client/service-client.ts'
-import { readSite } from './client/site.ts'
+import type { signOut } from '../../../api/membership/sign-in.ts'
+import type { CommandHandler } from '../../command.ts'
+import { CredentialStore } from '../../user-config/credentials.ts'
+import { CommandFailure } from '../../failure.ts'
+import { callEndpoint } from '../client/service-client.ts'
+import { readSite } from '../client/site.ts'
 
 export const run: CommandHandler = async (context, _args, options) => {
   const site = readSite(context)

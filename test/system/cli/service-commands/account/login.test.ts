@@ -3,9 +3,9 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { Route } from '../../../support/cli/stub-gateway.ts'
-import { sendError, sendJson, startStubGateway } from '../../../support/cli/stub-gateway.ts'
-import { runSvcProcess, runSvc } from '../../../support/cli/run-svc.ts'
+import type { Route } from '../../../../support/cli/stub-gateway.ts'
+import { sendError, sendJson, startStubGateway } from '../../../../support/cli/stub-gateway.ts'
+import { runSvcProcess, runSvc } from '../../../../support/cli/run-svc.ts'
 
 const account = { id: 'acc_1', email_masked: 'a***@example.org', plan: 'pro' }
 const approved = {

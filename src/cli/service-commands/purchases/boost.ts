@@ -1,16 +1,16 @@
 /** The commands of `svc boost`: packs of credits that are used after the plan's included usage. */
-import type { ResponseOf } from '../../api/endpoint.ts'
-import type { showBoost, takeBoost } from '../../api/membership/usage.ts'
-import type { CommandHandler } from '../command.ts'
-import type { Context } from '../context.ts'
-import { sanitizeLine } from '../terminal/sanitize-text.ts'
-import { formatCount, formatTimestamp } from '../terminal/amounts.ts'
-import { formatZone } from '../../system/terminal/format-time.ts'
-import { fetchAccount, formatAccountLine } from './client/account.ts'
-import { formatPack } from './client/boost-pack.ts'
-import { callEndpoint, printAnswer } from './client/service-client.ts'
-import type { DeepPartial } from './client/service-client.ts'
-import { requireCredential, readSite } from './client/site.ts'
+import type { ResponseOf } from '../../../api/endpoint.ts'
+import type { showBoost, takeBoost } from '../../../api/membership/usage.ts'
+import type { CommandHandler } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { sanitizeLine } from '../../terminal/sanitize-text.ts'
+import { formatCount, formatTimestamp } from '../../terminal/amounts.ts'
+import { formatZone } from '../../../system/terminal/format-time.ts'
+import { fetchAccount, formatAccountLine } from '../client/account.ts'
+import { formatPack } from '../client/boost-pack.ts'
+import { callEndpoint, printAnswer } from '../client/service-client.ts'
+import type { DeepPartial } from '../client/service-client.ts'
+import { requireCredential, readSite } from '../client/site.ts'
 
 /** `GET boost`: the packs of the account and the packs it can claim. */
 export const status: CommandHandler = async (context) => {

@@ -1,12 +1,12 @@
 /** Shows the account of the credential in use. A key opens only `/v1`, so for a key the command can only report that it works. */
-import type { showUsage } from '../../api/membership/usage.ts'
-import type { listModels } from '../../api/models/models.ts'
-import type { CommandHandler } from '../command.ts'
-import { fitLines } from '../terminal/fit-lines.ts'
-import { sanitizeLine } from '../terminal/sanitize-text.ts'
-import { formatAccountName } from './client/account.ts'
-import { callEndpoint } from './client/service-client.ts'
-import { requireCredential, readSite } from './client/site.ts'
+import type { showUsage } from '../../../api/membership/usage.ts'
+import type { listModels } from '../../../api/models/models.ts'
+import type { CommandHandler } from '../../command.ts'
+import { fitLines } from '../../terminal/fit-lines.ts'
+import { sanitizeLine } from '../../terminal/sanitize-text.ts'
+import { formatAccountName } from '../client/account.ts'
+import { callEndpoint } from '../client/service-client.ts'
+import { requireCredential, readSite } from '../client/site.ts'
 
 export const run: CommandHandler = async (context) => {
   const site = readSite(context)

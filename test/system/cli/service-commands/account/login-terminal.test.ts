@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { sendJson, startStubGateway } from '../../../support/cli/stub-gateway.ts'
-import { createTemporaryFolder } from '../../../support/gateway/test-gateway.ts'
-import { openTerminal } from '../../../support/cli/terminal.ts'
+import { sendJson, startStubGateway } from '../../../../support/cli/stub-gateway.ts'
+import { createTemporaryFolder } from '../../../../support/gateway/test-gateway.ts'
+import { openTerminal } from '../../../../support/cli/terminal.ts'
 
 /** A site whose login is approved by the test, and a machine whose browser records the addresses it is given. */
 async function setUp(t: Test, env: Record<string, string>) {

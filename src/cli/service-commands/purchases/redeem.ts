@@ -1,14 +1,14 @@
 /** `svc redeem`: shows what a code gives the account, and redeems it. */
-import type { ResponseOf } from '../../api/endpoint.ts'
-import type { inspectCode, redeemCode } from '../../api/membership/redeem-codes.ts'
-import type { CommandHandler } from '../command.ts'
-import type { Context } from '../context.ts'
-import { formatCount, formatTimestamp } from '../terminal/amounts.ts'
-import { sanitizeLine } from '../terminal/sanitize-text.ts'
-import { fetchAccount, formatAccountLine } from './client/account.ts'
-import { callEndpoint, printAnswer } from './client/service-client.ts'
-import type { DeepPartial } from './client/service-client.ts'
-import { requireCredential, readSite } from './client/site.ts'
+import type { ResponseOf } from '../../../api/endpoint.ts'
+import type { inspectCode, redeemCode } from '../../../api/membership/redeem-codes.ts'
+import type { CommandHandler } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { formatCount, formatTimestamp } from '../../terminal/amounts.ts'
+import { sanitizeLine } from '../../terminal/sanitize-text.ts'
+import { fetchAccount, formatAccountLine } from '../client/account.ts'
+import { callEndpoint, printAnswer } from '../client/service-client.ts'
+import type { DeepPartial } from '../client/service-client.ts'
+import { requireCredential, readSite } from '../client/site.ts'
 
 /** `POST codes/redeem`, or with `--check` `POST codes/inspect`, which changes nothing. */
 export const run: CommandHandler = async (context, args, options) => {

@@ -1,8 +1,8 @@
 /** Buying and orders against a scripted service: what is sent, what is printed, and when the wait ends. */
 import t from 'tap'
 import type { Test } from 'tap'
-import { sendError, sendJson, startStubGateway } from '../../../support/cli/stub-gateway.ts'
-import { runSvc } from '../../../support/cli/run-svc.ts'
+import { sendError, sendJson, startStubGateway } from '../../../../support/cli/stub-gateway.ts'
+import { runSvc } from '../../../../support/cli/run-svc.ts'
 
 // A command reads the time zone of its process.
 process.env['TZ'] = 'UTC'

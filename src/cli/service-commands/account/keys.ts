@@ -1,6 +1,6 @@
 /** Prints the address of the web page that creates and revokes keys. Sends nothing. */
-import type { CommandHandler } from '../command.ts'
-import { readSite } from './client/site.ts'
+import type { CommandHandler } from '../../command.ts'
+import { readSite } from '../client/site.ts'
 
 export const run: CommandHandler = async (context) => {
   const url = `${readSite(context).siteUrl}/keys`

@@ -1,14 +1,14 @@
 /** `GET plans`: the public list of plans; needs no sign-in. */
-import type { ResponseOf } from '../../api/endpoint.ts'
-import type { listPlans } from '../../api/membership/plans.ts'
-import type { CommandHandler } from '../command.ts'
-import type { Context } from '../context.ts'
-import { drawTable } from '../terminal/draw-table.ts'
-import { sanitizeLine } from '../terminal/sanitize-text.ts'
-import { formatCount, formatTier } from '../terminal/amounts.ts'
-import { callEndpoint, printAnswer } from './client/service-client.ts'
-import type { DeepPartial } from './client/service-client.ts'
-import { readSite } from './client/site.ts'
+import type { ResponseOf } from '../../../api/endpoint.ts'
+import type { listPlans } from '../../../api/membership/plans.ts'
+import type { CommandHandler } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { drawTable } from '../../terminal/draw-table.ts'
+import { sanitizeLine } from '../../terminal/sanitize-text.ts'
+import { formatCount, formatTier } from '../../terminal/amounts.ts'
+import { callEndpoint, printAnswer } from '../client/service-client.ts'
+import type { DeepPartial } from '../client/service-client.ts'
+import { readSite } from '../client/site.ts'
 
 export const run: CommandHandler = async (context) => {
   const site = readSite(context)

@@ -5,10 +5,10 @@ import type { TurnPart } from '../../domain/turn-history/turn-history.ts'
 import type { Database } from '../database.ts'
 import { parseAllocations, sumAllocations } from '../ledger/engine/allocation.ts'
 import { toTurn } from '../repositories/billing/turns.ts'
-import { pruneHistory, TurnCollector } from './collector.ts'
-import type { HistoryAnswer, HistoryQueries, HistoryQuery } from './history-query.ts'
-import { readHistoryProgress, runHistoryQuery } from './history-query.ts'
-import { isShortList } from './list-turns.ts'
+import { pruneHistory, TurnCollector } from './collector/collector.ts'
+import type { HistoryAnswer, HistoryQueries, HistoryQuery } from './queries/history-query.ts'
+import { readHistoryProgress, runHistoryQuery } from './queries/history-query.ts'
+import { isShortList } from './queries/list-turns.ts'
 
 /** A read of an account that changed meanwhile is repeated. */
 const maxStatementReads = 5

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { readCurrentBalance } from '../../ledger/current-balance.ts'
-import { runHistoryQuery } from '../../turn-history/history-query.ts'
+import { runHistoryQuery } from '../../turn-history/queries/history-query.ts'
 import type { Connection } from '../connection/connection.ts'
 import { defaultBusyTimeoutMs, openForReading } from '../connection/connection.ts'
 import { createReadOnlyKysely } from '../dialect.ts'

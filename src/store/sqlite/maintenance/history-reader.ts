@@ -5,7 +5,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Timer } from '../../../system/clock.ts'
 import { systemClock } from '../../../system/clock.ts'
-import type { HistoryAnswer, HistoryQuery } from '../../turn-history/history-query.ts'
+import type { HistoryAnswer, HistoryQuery } from '../../turn-history/queries/history-query.ts'
 
 /** `end` is the last message. */
 export type HistoryRequest = { readonly id: number; readonly query: HistoryQuery } | 'end'

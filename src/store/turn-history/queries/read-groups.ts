@@ -1,10 +1,10 @@
 /** Which groups a filter by product, target and ending means. */
 import type { Kysely } from 'kysely'
-import type { TurnEnding, TurnFilter } from '../../domain/turn-history/turn-history.ts'
-import { chargedEndings } from '../../domain/turn-history/turn-history.ts'
-import { unratedEndings } from '../../domain/turn-history/turn-success.ts'
-import type { TurnGroupTable } from '../schema/history-schema.ts'
-import type { Schema } from '../schema/schema.ts'
+import type { TurnEnding, TurnFilter } from '../../../domain/turn-history/turn-history.ts'
+import { chargedEndings } from '../../../domain/turn-history/turn-history.ts'
+import { unratedEndings } from '../../../domain/turn-history/turn-success.ts'
+import type { TurnGroupTable } from '../../schema/history-schema.ts'
+import type { Schema } from '../../schema/schema.ts'
 
 export type Groups = ReadonlyMap<number, TurnGroupTable>
 

@@ -1,8 +1,8 @@
 /** Failures by code, product and target: counts of accounts from an index that has all that is needed. */
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
-import type { FailureGroup, FailureQuery } from '../../domain/turn-history/turn-history.ts'
-import type { Schema } from '../schema/schema.ts'
+import type { FailureGroup, FailureQuery } from '../../../domain/turn-history/turn-history.ts'
+import type { Schema } from '../../schema/schema.ts'
 import { readGroups } from './read-groups.ts'
 
 interface GroupRow {

@@ -1,7 +1,7 @@
 /** A turn as the collector reads it, and what of it is stored. */
 import { sql } from 'kysely'
-import type { TurnState, UsageSource } from '../../domain/billing/ledger.ts'
-import type { TurnEnding } from '../../domain/turn-history/turn-history.ts'
+import type { TurnState, UsageSource } from '../../../domain/billing/ledger.ts'
+import type { TurnEnding } from '../../../domain/turn-history/turn-history.ts'
 
 /** Columns of `turn`. */
 export const collectedColumns = [

@@ -10,16 +10,16 @@ import type {
   TurnSummary,
   UsageChart,
   UsageQuery,
-} from '../../domain/turn-history/turn-history.ts'
-import type { ReportSlot } from '../../domain/billing/report.ts'
-import type { UsageSteps } from '../../domain/turn-history/turn-history-store.ts'
-import type { Database } from '../database.ts'
-import type { Schema } from '../schema/schema.ts'
+} from '../../../domain/turn-history/turn-history.ts'
+import type { ReportSlot } from '../../../domain/billing/report.ts'
+import type { UsageSteps } from '../../../domain/turn-history/turn-history-store.ts'
+import type { Database } from '../../database.ts'
+import type { Schema } from '../../schema/schema.ts'
 import { hasHistoryAccounts } from './count-accounts.ts'
 import { listHistoryFailures } from './list-failures.ts'
 import type { ListQuery } from './list-turns.ts'
 import { listHistoryTurns } from './list-turns.ts'
-import { readMoneySums } from './money-sums.ts'
+import { readMoneySums } from '../collector/money-sums.ts'
 import type { StatementQuery } from './read-statement.ts'
 import { readHistoryStatement } from './read-statement.ts'
 import { readHistoryUsage } from './read-usage.ts'

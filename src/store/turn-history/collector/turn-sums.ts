@@ -1,7 +1,7 @@
 /** Adds ended turns to the sums by hour and day: those of their account and key by hour, and those of all accounts by hour and day. */
-import { LatencyHistogram } from '../../domain/turn-history/latency-histogram.ts'
-import type { HistorySlots } from '../../domain/turn-history/history-slots.ts'
-import type { TurnSumTable } from '../schema/history-schema.ts'
+import { LatencyHistogram } from '../../../domain/turn-history/latency-histogram.ts'
+import type { HistorySlots } from '../../../domain/turn-history/history-slots.ts'
+import type { TurnSumTable } from '../../schema/history-schema.ts'
 import type { CollectedTurn } from './ended-turn.ts'
 
 export const sumKeyColumns = { account: 'text', span: 'text', starts_at: 'whole', group_id: 'whole', credential: 'text' } as const

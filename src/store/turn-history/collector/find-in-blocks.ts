@@ -5,8 +5,8 @@
  */
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
-import type { TurnHistoryBlockTable } from '../schema/history-schema.ts'
-import type { Schema } from '../schema/schema.ts'
+import type { TurnHistoryBlockTable } from '../../schema/history-schema.ts'
+import type { Schema } from '../../schema/schema.ts'
 import type { CollectedTurn } from './ended-turn.ts'
 import { selectCollected } from './ended-turn.ts'
 import type { NewTurns } from './find-new-turns.ts'

@@ -1,10 +1,10 @@
 /** Charts from sums: of all accounts by hour or day, and of one account by its hours. */
 import type { Kysely, Selectable } from 'kysely'
-import { LatencyHistogram } from '../../domain/turn-history/latency-histogram.ts'
-import type { TurnEnding, TurnRoute, UsageChart, UsageQuery, UsageTotals } from '../../domain/turn-history/turn-history.ts'
-import type { UsageSteps } from '../../domain/turn-history/turn-history-store.ts'
-import type { TurnGroupTable, TurnSumTable } from '../schema/history-schema.ts'
-import type { Schema } from '../schema/schema.ts'
+import { LatencyHistogram } from '../../../domain/turn-history/latency-histogram.ts'
+import type { TurnEnding, TurnRoute, UsageChart, UsageQuery, UsageTotals } from '../../../domain/turn-history/turn-history.ts'
+import type { UsageSteps } from '../../../domain/turn-history/turn-history-store.ts'
+import type { TurnGroupTable, TurnSumTable } from '../../schema/history-schema.ts'
+import type { Schema } from '../../schema/schema.ts'
 import { isChargedEnding, isGrouped, readGroups } from './read-groups.ts'
 
 /** Rows between two turns of the event loop. */

@@ -1,7 +1,7 @@
 /** Finds new turns on SQLite: one writer gives ids in the order of its commits. */
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
-import type { Schema } from '../schema/schema.ts'
+import type { Schema } from '../../schema/schema.ts'
 import type { CollectedTurn } from './ended-turn.ts'
 import { selectCollected } from './ended-turn.ts'
 import type { NewTurns } from './find-new-turns.ts'

@@ -6,13 +6,13 @@
  */
 import { sql } from 'kysely'
 import type { Kysely, RawBuilder } from 'kysely'
-import type { TurnFilter, TurnPosition, TurnSummary } from '../../domain/turn-history/turn-history.ts'
-import type { TurnState } from '../../domain/billing/ledger.ts'
-import type { Database } from '../database.ts'
-import type { Schema } from '../schema/schema.ts'
-import { toEnding } from './ended-turn.ts'
+import type { TurnFilter, TurnPosition, TurnSummary } from '../../../domain/turn-history/turn-history.ts'
+import type { TurnState } from '../../../domain/billing/ledger.ts'
+import type { Database } from '../../database.ts'
+import type { Schema } from '../../schema/schema.ts'
+import { toEnding } from '../collector/ended-turn.ts'
 import { isGrouped, readGroups } from './read-groups.ts'
-import { pickValue, selectRows } from './json-rows.ts'
+import { pickValue, selectRows } from '../json-rows.ts'
 
 export interface ListQuery {
   readonly filter: TurnFilter

@@ -3,19 +3,19 @@
  * links changed is taken back from them. The ledger's own rows are read, because the lists begin with a whole day, and lag.
  */
 import type { Kysely, Selectable } from 'kysely'
-import { windows } from '../../domain/billing/catalog/plan.ts'
-import type { Pool } from '../../domain/billing/catalog/product.ts'
-import type { StatementLine, StatementPage } from '../../domain/turn-history/turn-history.ts'
-import { parseJson } from '../../system/parse-json.ts'
-import type { AccountBalance } from '../ledger/account-balance.ts'
-import { toBucketRows } from '../ledger/account-balance.ts'
-import { getBucketIds } from '../ledger/balance-replay.ts'
-import type { Allocation } from '../ledger/engine/allocation.ts'
-import { parseAllocations, sumAllocations } from '../ledger/engine/allocation.ts'
-import { selectTurnsByChain, selectTurnsByIndex } from '../repositories/billing/turns.ts'
-import type { BucketTable, EntryTable, PackTable, Schema, TurnTable } from '../schema/schema.ts'
-import type { Database } from '../database.ts'
-import { toEnding } from './ended-turn.ts'
+import { windows } from '../../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../../domain/billing/catalog/product.ts'
+import type { StatementLine, StatementPage } from '../../../domain/turn-history/turn-history.ts'
+import { parseJson } from '../../../system/parse-json.ts'
+import type { AccountBalance } from '../../ledger/account-balance.ts'
+import { toBucketRows } from '../../ledger/account-balance.ts'
+import { getBucketIds } from '../../ledger/balance-replay.ts'
+import type { Allocation } from '../../ledger/engine/allocation.ts'
+import { parseAllocations, sumAllocations } from '../../ledger/engine/allocation.ts'
+import { selectTurnsByChain, selectTurnsByIndex } from '../../repositories/billing/turns.ts'
+import type { BucketTable, EntryTable, PackTable, Schema, TurnTable } from '../../schema/schema.ts'
+import type { Database } from '../../database.ts'
+import { toEnding } from '../collector/ended-turn.ts'
 
 export interface StatementQuery {
   readonly account: string

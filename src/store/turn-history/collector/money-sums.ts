@@ -1,15 +1,15 @@
 /** Adds ended turns to the sums of what they cost and brought, by quarter of an hour, plan and product. Days of any time zone are made of these. */
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
-import type { ReportQuery, ReportSlot } from '../../domain/billing/report.ts'
-import type { MoneyQuery } from '../../domain/turn-history/turn-history.ts'
-import { usageSlotMs } from '../ledger/usage-sum.ts'
-import { toReportSlot } from '../repositories/billing/report.ts'
-import type { ReportRecord } from '../repositories/billing/report.ts'
-import type { TurnMoneyTable } from '../schema/history-schema.ts'
-import type { Schema } from '../schema/schema.ts'
+import type { ReportQuery, ReportSlot } from '../../../domain/billing/report.ts'
+import type { MoneyQuery } from '../../../domain/turn-history/turn-history.ts'
+import { usageSlotMs } from '../../ledger/usage-sum.ts'
+import { toReportSlot } from '../../repositories/billing/report.ts'
+import type { ReportRecord } from '../../repositories/billing/report.ts'
+import type { TurnMoneyTable } from '../../schema/history-schema.ts'
+import type { Schema } from '../../schema/schema.ts'
 import type { CollectedTurn } from './ended-turn.ts'
-import type { JsonRow } from './json-rows.ts'
+import type { JsonRow } from '../json-rows.ts'
 
 const keyColumns = { starts_at: 'whole', plan: 'text', product: 'text' } as const
 

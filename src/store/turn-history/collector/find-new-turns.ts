@@ -1,5 +1,5 @@
 /** What the collector has not seen yet. */
-import type { TurnHistoryBlockTable } from '../schema/history-schema.ts'
+import type { TurnHistoryBlockTable } from '../../schema/history-schema.ts'
 import type { CollectedTurn } from './ended-turn.ts'
 
 export interface NewTurns {

@@ -1,8 +1,8 @@
 /** Whether turns are of several accounts. It reads a bounded number of them, so one account that has most of the newest hides the others. */
 import { sql } from 'kysely'
 import type { Kysely } from 'kysely'
-import type { AccountCountQuery } from '../../domain/turn-history/turn-history.ts'
-import type { Schema } from '../schema/schema.ts'
+import type { AccountCountQuery } from '../../../domain/turn-history/turn-history.ts'
+import type { Schema } from '../../schema/schema.ts'
 import { readGroups } from './read-groups.ts'
 
 /** Of each group, newest first. */

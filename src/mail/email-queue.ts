@@ -1,5 +1,5 @@
 /** The port of the queue in which emails wait until they are sent: in a folder of this machine, or in a database where other nodes send them too. */
-import type { EmailContent } from './email-templates.ts'
+import type { EmailContent } from './templates/email-templates.ts'
 
 /**
  * In the order of sending. Each has room of its own, so that none fills another's: codes of members first, then codes for addresses without

@@ -12,7 +12,7 @@ import { createFolder } from '../system/data-folder/create-folder.ts'
 import type { EmailEncryption } from './email-encryption.ts'
 import { emailPriorities, maxQueued } from './email-queue.ts'
 import type { QueuedEmail } from './email-queue.ts'
-import { emailKinds } from './email-templates.ts'
+import { emailKinds } from './templates/email-templates.ts'
 
 interface EmailSpoolOptions {
   readonly folder: string

@@ -9,12 +9,12 @@ import {
   renderSignInEmail,
   renderPasswordEmail,
   renderReauthenticationEmail,
-} from './email-templates.ts'
-import { renderEmailChangeCode, renderEmailChanged } from './email-change-email.ts'
-import type { SenderIdentity } from './email-templates.ts'
-import { renderPurchaseEmail } from './purchase-email.ts'
-import type { Seller } from './purchase-email.ts'
-import { renderUsageAlertEmail } from './usage-alert-email.ts'
+} from './templates/email-templates.ts'
+import { renderEmailChangeCode, renderEmailChanged } from './templates/email-change-email.ts'
+import type { SenderIdentity } from './templates/email-templates.ts'
+import { renderPurchaseEmail } from './templates/purchase-email.ts'
+import type { Seller } from './templates/purchase-email.ts'
+import { renderUsageAlertEmail } from './templates/usage-alert-email.ts'
 
 interface EmailBranding {
   readonly brand: string

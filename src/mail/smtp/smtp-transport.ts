@@ -1,7 +1,7 @@
 /** Connections to the SMTP server of the configuration, and an email as nodemailer takes it. */
 import type { Transporter } from 'nodemailer'
 import { isLoopbackHost } from '../../system/loopback.ts'
-import type { EmailContent } from '../email-templates.ts'
+import type { EmailContent } from '../templates/email-templates.ts'
 
 /** The mail settings of a server. */
 export interface SmtpServer {

@@ -109,7 +109,7 @@ const pairs: readonly Pair[] = [
 ]
 
 /** Longer texts: the documentation and the e-mails, without code and addresses. */
-const documents = readSources(['src/pages/docs/*.ts', 'src/mail/{email-templates,usage-alert-email}.ts']).flatMap(
+const documents = readSources(['src/pages/docs/*.ts', 'src/mail/templates/{email-templates,usage-alert-email}.ts']).flatMap(
   ({ place, text }) =>
     [...text.matchAll(new RegExp(literal, 'g'))]
       .flatMap(([words]) => words.split('\n'))

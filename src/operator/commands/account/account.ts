@@ -1,6 +1,6 @@
 /** `svc-gateway account …` */
 import { maskEmail } from '../../../domain/identity/audit.ts'
-import { renderEmailChanged } from '../../../mail/email-change-email.ts'
+import { renderEmailChanged } from '../../../mail/templates/email-change-email.ts'
 import { hashPassword } from '../../../domain/identity/passwords/password.ts'
 import { anyEmailDomain, parseEmail } from '../../../domain/identity/email/email-address.ts'
 import { checkPassword, passwordLengthBounds } from '../../../domain/identity/passwords/password.ts'

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { GatewayConfig } from '../../../config/config.ts'
 import { toSmtpServer } from '../../../config/smtp-server.ts'
-import { renderTestEmail } from '../../../mail/email-templates.ts'
+import { renderTestEmail } from '../../../mail/templates/email-templates.ts'
 import { SenderRefused, examineSmtpServer, sendTestEmail } from '../../../mail/smtp/smtp-examination.ts'
 import { isPrivateCertificateError } from '../../../mail/smtp/smtp-failure.ts'
 import { getSenderAddress, isSenderDeliverable } from '../../../mail/smtp/smtp-transport.ts'

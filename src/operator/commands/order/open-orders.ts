@@ -5,7 +5,7 @@ import type { OrderServicePort } from '../../../domain/services/orders/order-ser
 import { PurchaseMailService } from '../../../domain/services/orders/purchase-mail-service.ts'
 import { deliverClaim } from '../../../domain/services/boost-service.ts'
 import { createMemberMail } from '../../../mail/member-mail.ts'
-import type { EmailContent } from '../../../mail/email-templates.ts'
+import type { EmailContent } from '../../../mail/templates/email-templates.ts'
 import { openPaymentProviders } from '../../../payments/open-payment-providers.ts'
 import { readSecret } from '../../../server/installation/open-store.ts'
 import { DataFolder } from '../../../system/data-folder/data-folder.ts'

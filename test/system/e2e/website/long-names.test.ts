@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
 import { hashPassword } from '../../../../src/domain/identity/passwords/password.ts'
-import { renderDeviceEmail } from '../../../../src/mail/email-templates.ts'
+import { renderDeviceEmail } from '../../../../src/mail/templates/email-templates.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'
 import { openBrowserSession, openChromium } from '../../../support/website/chromium.ts'

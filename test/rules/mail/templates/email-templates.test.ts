@@ -1,12 +1,12 @@
 /** Emails are in the reader's language and time, as text and as HTML. */
 import t from 'tap'
-import { parseTimeZone, unknownReader } from '../../../src/domain/identity/reader.ts'
+import { parseTimeZone, unknownReader } from '../../../../src/domain/identity/reader.ts'
 import {
   renderDeviceEmail,
   renderPasswordEmail,
   renderReauthenticationEmail,
   renderSignInEmail,
-} from '../../../src/mail/email-templates.ts'
+} from '../../../../src/mail/templates/email-templates.ts'
 
 const sender = { name: 'svc', site: 'https://svc.example' }
 const han = /\p{Script=Han}/u

@@ -1,8 +1,8 @@
 /** The email about a window of a pool that is nearly or completely used up: what is used, when it resets, and how to go on. */
-import type { Window } from '../domain/billing/catalog/plan.ts'
-import type { Pool } from '../domain/billing/catalog/product.ts'
-import type { Reader } from '../domain/identity/reader.ts'
-import type { UsageAlertFacts } from '../domain/member-mailer.ts'
+import type { Window } from '../../domain/billing/catalog/plan.ts'
+import type { Pool } from '../../domain/billing/catalog/product.ts'
+import type { Reader } from '../../domain/identity/reader.ts'
+import type { UsageAlertFacts } from '../../domain/member-mailer.ts'
 import type { EmailBlock } from './email-layout.ts'
 import { formatEmailTime, note, renderEmail, text } from './email-templates.ts'
 import type { EmailContent, SenderIdentity } from './email-templates.ts'

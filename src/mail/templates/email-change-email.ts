@@ -1,5 +1,5 @@
 /** Emails about a change of an account's address: the code that proves the new one, and the notice to the old one. */
-import type { Reader } from '../domain/identity/reader.ts'
+import type { Reader } from '../../domain/identity/reader.ts'
 import { formatEmailTime, note, renderEmail, spaceCode, text } from './email-templates.ts'
 import type { EmailContent, SenderIdentity } from './email-templates.ts'
 

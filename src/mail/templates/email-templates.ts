@@ -1,6 +1,6 @@
 /** Emails to members, in the reader's language, or in English and Chinese if it is unknown. */
-import { toDisplayName } from '../domain/identity/display-name.ts'
-import type { Reader } from '../domain/identity/reader.ts'
+import { toDisplayName } from '../../domain/identity/display-name.ts'
+import type { Reader } from '../../domain/identity/reader.ts'
 import { layOutHtml, layOutText } from './email-layout.ts'
 import type { EmailBlock } from './email-layout.ts'
 

@@ -1,9 +1,9 @@
 /** Emails about purchases state the amount, the item and the next step, in both languages. */
 import t from 'tap'
-import type { PurchaseEmail } from '../../../src/domain/member-mailer.ts'
-import { renderPurchaseEmail } from '../../../src/mail/purchase-email.ts'
-import { createPlan } from '../../support/gateway/test-plans.ts'
-import { createGrantedOrder, orderDay } from '../../support/orders/test-order.ts'
+import type { PurchaseEmail } from '../../../../src/domain/member-mailer.ts'
+import { renderPurchaseEmail } from '../../../../src/mail/templates/purchase-email.ts'
+import { createPlan } from '../../../support/gateway/test-plans.ts'
+import { createGrantedOrder, orderDay } from '../../../support/orders/test-order.ts'
 
 const sender = { name: 'svc', site: 'https://svc.example' }
 const seller = {

@@ -32,7 +32,7 @@ export class ToolCall {
   }
 }
 
-/** Assembles calls from their pieces, which `src/codecs/chat/tool-call-repair.ts` has numbered. */
+/** Assembles calls from their pieces, which `src/codecs/chat/repair/tool-call-repair.ts` has numbered. */
 export class ToolCallList {
   readonly #calls: ToolCall[] = []
   readonly #byIndex = new Map<number, ToolCall>()

@@ -6,7 +6,7 @@ import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
 import type { AnswerDecoder } from '../../codecs/answer-decoder.ts'
 import type { AnswerEvent } from '../../conversation/answer-event.ts'
 import type { ChatAnswerContext } from '../../codecs/chat/chat-encoder.ts'
-import { AnswerRepair } from '../../codecs/chat/answer-repair.ts'
+import { AnswerRepair } from '../../codecs/chat/repair/answer-repair.ts'
 import {
   AnswerTooLargeError,
   forwardedAnswerFactor,

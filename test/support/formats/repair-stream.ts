@@ -1,5 +1,5 @@
 /** The chunks of a whole stream, repaired as those of an upstream. */
-import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
+import { AnswerRepair } from '../../../src/codecs/chat/repair/answer-repair.ts'
 import type { JsonObject } from '../../../src/exchange/api-format/api-format.ts'
 
 export const repairContext = { requestId: 'mbr_1', startedAt: 0 }

@@ -1,6 +1,6 @@
 /** Reads a vendor's answer as a gateway does, without one: the events that every encoder takes, and the usage that is charged. */
 import type { AnswerEvent } from '../../../src/conversation/answer-event.ts'
-import { AnswerRepair } from '../../../src/codecs/chat/answer-repair.ts'
+import { AnswerRepair } from '../../../src/codecs/chat/repair/answer-repair.ts'
 import type { AnswerEncoder } from '../../../src/exchange/api-format/api-format.ts'
 import { isRecord } from '../../../src/exchange/request/chat-request.ts'
 import { toCompletionResult } from '../../../src/upstream/response/buffered-completion.ts'

@@ -1,22 +1,25 @@
 /** Answers in the forms of other vendors, as members of each API receive them. `src/codecs/vendors/README.md` has the vendors. */
 import t from 'tap'
-import { measureGrowth } from '../../../support/cpu-growth.ts'
-import type { AnswerEncoder, JsonObject } from '../../../../src/exchange/api-format/api-format.ts'
-import { AnswerRepair } from '../../../../src/codecs/chat/answer-repair.ts'
-import { parseFinishReason } from '../../../../src/codecs/chat/finish-reason.ts'
-import type { UpstreamFailure } from '../../../../src/exchange/upstream-failure.ts'
-import { ClientEvents } from '../../../../src/codecs/chat/client-events.ts'
-import { StreamAggregator } from '../../../../src/codecs/chat/stream-aggregator.ts'
-import { repairContext } from '../../../support/formats/repair-stream.ts'
-import { CompletionAnswer } from '../../../../src/upstream/response/whole-answer.ts'
-import { StreamReader } from '../../../../src/upstream/response/stream-reader.ts'
-import type { AnswerSink } from '../../../../src/codecs/answer-sink.ts'
+import { measureGrowth } from '../../../../support/cpu-growth.ts'
+import type { AnswerEncoder, JsonObject } from '../../../../../src/exchange/api-format/api-format.ts'
+import { AnswerRepair } from '../../../../../src/codecs/chat/repair/answer-repair.ts'
+import { parseFinishReason } from '../../../../../src/codecs/chat/finish-reason.ts'
+import type { UpstreamFailure } from '../../../../../src/exchange/upstream-failure.ts'
+import { ClientEvents } from '../../../../../src/codecs/chat/client-events.ts'
+import { StreamAggregator } from '../../../../../src/codecs/chat/stream-aggregator.ts'
+import { repairContext } from '../../../../support/formats/repair-stream.ts'
+import { CompletionAnswer } from '../../../../../src/upstream/response/whole-answer.ts'
+import { StreamReader } from '../../../../../src/upstream/response/stream-reader.ts'
+import type { AnswerSink } from '../../../../../src/codecs/answer-sink.ts'
 import {
   createEncoder as createMessagesEncoder,
   parseEvents as parseMessageEvents,
   writeWhole,
-} from '../../../support/formats/messages/translate.ts'
-import { createEncoder as createResponsesEncoder, parseEvents as parseResponseEvents } from '../../formats/responses/translate.ts'
+} from '../../../../support/formats/messages/translate.ts'
+import {
+  createEncoder as createResponsesEncoder,
+  parseEvents as parseResponseEvents,
+} from '../../../formats/responses/translate.ts'
 
 type Fields = Record<string, unknown>
 interface ChatChoice {

@@ -3,11 +3,11 @@
  * id that is unique in the answer, a type and a name, and later pieces have the index alone: OpenAI's own client for Python joins ids and
  * names that are repeated. Arguments are text.
  */
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { maxCallPieces, maxCalls, AnswerTooLargeError, TooManyCallsError } from '../answer-bounds.ts'
-import type { CallIds } from '../shared/call-ids.ts'
-import { JsonEndFinder } from './json-end-finder.ts'
-import { toText } from '../shared/read-json.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { maxCallPieces, maxCalls, AnswerTooLargeError, TooManyCallsError } from '../../answer-bounds.ts'
+import type { CallIds } from '../../shared/call-ids.ts'
+import { JsonEndFinder } from '../json-end-finder.ts'
+import { toText } from '../../shared/read-json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

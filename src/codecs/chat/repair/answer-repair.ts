@@ -2,13 +2,13 @@
  * Repairs what other vendors send as a chat completion, before anything reads it: every rule stands here once, for streams and whole answers,
  * and `src/codecs/vendors/README.md` has the vendors that need it. What OpenAI's form has already is returned as it is.
  */
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { CallIds } from '../shared/call-ids.ts'
-import type { ChatAnswerContext } from './chat-encoder.ts'
-import { ChoiceEnds, hasEnd, toIndex } from './choice-ends.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { CallIds } from '../../shared/call-ids.ts'
+import type { ChatAnswerContext } from '../chat-encoder.ts'
+import { ChoiceEnds, hasEnd, toIndex } from '../choice-ends.ts'
 import { hasParts, joinContentParts } from './content-parts.ts'
-import { decideFinish, parseFinishReason } from './finish-reason.ts'
-import { toMissingContent } from './stream-aggregator.ts'
+import { decideFinish, parseFinishReason } from '../finish-reason.ts'
+import { toMissingContent } from '../stream-aggregator.ts'
 import { repairWholeCalls, ToolCallRepair } from './tool-call-repair.ts'
 
 type Fields = Record<string, unknown>

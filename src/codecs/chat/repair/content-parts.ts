@@ -1,6 +1,6 @@
 /** Content of an answer that a vendor sends as a list of parts: its text, its reasoning, and its pictures apart. */
-import { isRecord } from '../../exchange/request/chat-request.ts'
-import { toText } from '../shared/read-json.ts'
+import { isRecord } from '../../../exchange/request/chat-request.ts'
+import { toText } from '../../shared/read-json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

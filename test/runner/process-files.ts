@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../..')
 
 /** Files of one process, begun in this order: first what takes longest, so that nothing long is left at the end. A file is in the first that has it. */
 const processGroups: readonly (readonly string[])[] = [
-  ['test/system/e2e/website/{firefox,webkit}-journeys.*'],
+  ['test/system/e2e/website/browsers/{firefox,webkit}-journeys.*'],
   ['test/system/e2e/website/**'],
   ['test/system/clients/**'],
   ['test/system/operator/commands/{upgrade,killed-upgrade}.*'],

@@ -18,7 +18,7 @@ import { openSignedIn } from '../../support/website/sign-in.ts'
 /** The pages of programs differ in their text only; one of them is looked at, and the widths of the others. */
 const isAlike = (path: string) => path.startsWith('/docs/tools/') && path !== '/docs/tools/codex'
 
-/** Those with a part that only a request gives are looked at where there is one: `test/system/e2e/website/oauth-consent.test.ts`. */
+/** Those with a part that only a request gives are looked at where there is one: `test/system/e2e/website/sign-in/oauth-consent.test.ts`. */
 const pathsFor = (...whom: readonly string[]): string[] =>
   pages.filter((page) => whom.includes(page.audience) && !page.path.includes(':')).map(({ path }) => path)
 

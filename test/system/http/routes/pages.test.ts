@@ -5,7 +5,7 @@ import { pages } from '../../../../src/pages/pages.ts'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 
-// Pages with a path parameter that only a request provides have their own test: test/system/e2e/website/oauth-consent.test.ts.
+// Pages with a path parameter that only a request provides have their own test: test/system/e2e/website/sign-in/oauth-consent.test.ts.
 const plain = pages.filter(({ path }) => !path.includes(':'))
 const paths = [...plain.map(({ path }) => path), '/no-such-page']
 const memberPaths = plain.filter((page) => page.audience === 'members').map(({ path }) => path)

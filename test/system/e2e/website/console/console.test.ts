@@ -2,12 +2,12 @@
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { createClock } from '../../../../src/system/clock.ts'
-import { createOperator } from '../../../support/gateway/operators.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../support/website/chromium.ts'
-import type { BrowserSession } from '../../../support/website/chromium.ts'
-import { startLoadMeter, findFaultsAtWidths } from '../../../support/website/page-checks.ts'
+import { createClock } from '../../../../../src/system/clock.ts'
+import { createOperator } from '../../../../support/gateway/operators.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
+import type { BrowserSession } from '../../../../support/website/chromium.ts'
+import { startLoadMeter, findFaultsAtWidths } from '../../../../support/website/page-checks.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined)

@@ -3,12 +3,12 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 import type { OAuthClientProvider, StoredOAuthClientInformation, StoredOAuthTokens } from '@modelcontextprotocol/client'
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { findAccessibilityViolations, openChromium, openBrowserSession } from '../../../support/website/chromium.ts'
-import { findFaultsAtWidths } from '../../../support/website/page-checks.ts'
-import { findFreePort } from '../../../support/free-port.ts'
-import { startCallbackListener } from '../../../support/website/callback-listener.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { openSignedIn, signInByCode } from '../../../support/website/sign-in.ts'
+import { findAccessibilityViolations, openChromium, openBrowserSession } from '../../../../support/website/chromium.ts'
+import { findFaultsAtWidths } from '../../../../support/website/page-checks.ts'
+import { findFreePort } from '../../../../support/free-port.ts'
+import { startCallbackListener } from '../../../../support/website/callback-listener.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { openSignedIn, signInByCode } from '../../../../support/website/sign-in.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined) runJourneys(browser)

@@ -2,11 +2,11 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import type { Test } from 'tap'
-import { createOperator, openConsole } from '../../../support/gateway/operators.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../support/website/chromium.ts'
-import { createPaidOrder } from '../../../support/website/console-data.ts'
-import { findFaultsAtWidths, startLoadMeter } from '../../../support/website/page-checks.ts'
+import { createOperator, openConsole } from '../../../../support/gateway/operators.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
+import { createPaidOrder } from '../../../../support/website/console-data.ts'
+import { findFaultsAtWidths, startLoadMeter } from '../../../../support/website/page-checks.ts'
 
 interface Words {
   readonly refund: string

@@ -1,9 +1,9 @@
 /** Notices in a real browser: on a wide window and on a phone, in both languages, dismissed with a script and without. */
 import t from 'tap'
-import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../support/website/chromium.ts'
-import { findFaultsAtWidths } from '../../../support/website/page-checks.ts'
-import { openSignedIn } from '../../../support/website/sign-in.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
+import { findFaultsAtWidths } from '../../../../support/website/page-checks.ts'
+import { openSignedIn } from '../../../../support/website/sign-in.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined)

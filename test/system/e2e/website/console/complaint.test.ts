@@ -4,9 +4,9 @@
  */
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { openBrowserSession, openChromium } from '../../../support/website/chromium.ts'
-import { openConsoleStory } from '../../../support/website/console-story.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import { openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
+import { openConsoleStory } from '../../../../support/website/console-story.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
 
 const looks = [
   {

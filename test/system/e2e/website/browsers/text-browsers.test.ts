@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { requireProgram } from '../../../support/require-program.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { createTemporaryFolder } from '../../../support/temporary-folder.ts'
+import { requireProgram } from '../../../../support/require-program.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { createTemporaryFolder } from '../../../../support/temporary-folder.ts'
 
 const gateway = await startGateway(t)
 const home = createTemporaryFolder(t)

@@ -1,12 +1,12 @@
 /** The chat under bad conditions: an answer of a megabyte, a picture that is lost, two tabs, a session that ends. Nothing is lost. */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { hugeAnswerConfig } from '../../../support/gateway/huge-answer.ts'
-import { openChromium, openBrowserSession } from '../../../support/website/chromium.ts'
-import { createMovableClock } from '../../../support/gateway/movable-clock.ts'
-import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
-import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
-import { openSignedIn, pressSignOut } from '../../../support/website/sign-in.ts'
+import { hugeAnswerConfig } from '../../../../support/gateway/huge-answer.ts'
+import { openChromium, openBrowserSession } from '../../../../support/website/chromium.ts'
+import { createMovableClock } from '../../../../support/gateway/movable-clock.ts'
+import { startGateway, waitUntil } from '../../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
+import { openSignedIn, pressSignOut } from '../../../../support/website/sign-in.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined) {

@@ -4,14 +4,14 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { findFreePort } from '../../../support/free-port.ts'
-import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
-import type { RunOperatorCommand } from '../../../support/gateway/operator-cli.ts'
-import { WebsiteClient } from '../../../support/gateway/website-client.ts'
-import { createTemporaryFolder, waitUntil } from '../../../support/gateway/test-gateway.ts'
-import { startServerProcess, writeTestConfig } from '../../../support/processes/server-process.ts'
-import { startFakeUpstream } from '../../../support/upstream/server.ts'
-import { readFormFields, sendForm } from '../../../support/website/page-form.ts'
+import { findFreePort } from '../../../../support/free-port.ts'
+import { createOperatorCli } from '../../../../support/gateway/operator-cli.ts'
+import type { RunOperatorCommand } from '../../../../support/gateway/operator-cli.ts'
+import { WebsiteClient } from '../../../../support/gateway/website-client.ts'
+import { createTemporaryFolder, waitUntil } from '../../../../support/gateway/test-gateway.ts'
+import { startServerProcess, writeTestConfig } from '../../../../support/processes/server-process.ts'
+import { startFakeUpstream } from '../../../../support/upstream/server.ts'
+import { readFormFields, sendForm } from '../../../../support/website/page-form.ts'
 import {
   compareCommands,
   compareFailures,
@@ -20,10 +20,10 @@ import {
   compareMetrics,
   compareNow,
   compareUsage,
-} from '../../../support/figures/compare-figures.ts'
-import { countHeldTurns, filterTurns, readLedgerTurns } from '../../../support/figures/ledger-turns.ts'
-import { createRandom } from '../../../simulated/random.ts'
-import type { Random } from '../../../simulated/random.ts'
+} from '../../../../support/figures/compare-figures.ts'
+import { countHeldTurns, filterTurns, readLedgerTurns } from '../../../../support/figures/ledger-turns.ts'
+import { createRandom } from '../../../../simulated/random.ts'
+import type { Random } from '../../../../simulated/random.ts'
 
 // A zone whose days begin at half an hour of UTC.
 const timeZone = 'Australia/Lord_Howe'

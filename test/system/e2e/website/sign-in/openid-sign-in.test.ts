@@ -10,13 +10,13 @@ import {
   launchChromium,
   openBrowserSession,
   openChromium,
-} from '../../../support/website/chromium.ts'
-import { openSignedIn, signInByCode } from '../../../support/website/sign-in.ts'
-import { findFreePort } from '../../../support/free-port.ts'
-import { requireProgram } from '../../../support/require-program.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { waitForEmailCode } from '../../../support/gateway/website-client.ts'
-import { providerClient, startOpenIdProvider } from '../../../support/servers/openid-provider.ts'
+} from '../../../../support/website/chromium.ts'
+import { openSignedIn, signInByCode } from '../../../../support/website/sign-in.ts'
+import { findFreePort } from '../../../../support/free-port.ts'
+import { requireProgram } from '../../../../support/require-program.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { waitForEmailCode } from '../../../../support/gateway/website-client.ts'
+import { providerClient, startOpenIdProvider } from '../../../../support/servers/openid-provider.ts'
 
 const phone = { viewport: { width: 360, height: 740 } }
 

@@ -1,9 +1,9 @@
 /** The console's turns in a browser: new ones appear as they end, until the operator pauses the list. */
 import t from 'tap'
-import { consoleCookie, createOperator, openConsole } from '../../../support/gateway/operators.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../support/website/chromium.ts'
-import { findFaultsAtWidths, startLoadMeter } from '../../../support/website/page-checks.ts'
+import { consoleCookie, createOperator, openConsole } from '../../../../support/gateway/operators.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
+import { findFaultsAtWidths, startLoadMeter } from '../../../../support/website/page-checks.ts'
 
 const address = '/operator/turns?ending=completed'
 

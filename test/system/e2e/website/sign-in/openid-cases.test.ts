@@ -6,19 +6,19 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { checkSignInProviders } from '../../../../src/operator/commands/doctor/check-sign-in.ts'
-import { findFreePort } from '../../../support/free-port.ts'
-import { createOperatorCli } from '../../../support/gateway/operator-cli.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import type { Overrides, TestGateway } from '../../../support/gateway/test-gateway.ts'
-import { WebsiteClient } from '../../../support/gateway/website-client.ts'
-import { startDex } from '../../../support/servers/dex.ts'
-import type { DexUser } from '../../../support/servers/dex.ts'
-import { startScriptedOpenIdProvider } from '../../../support/servers/scripted-openid-provider.ts'
+import { checkSignInProviders } from '../../../../../src/operator/commands/doctor/check-sign-in.ts'
+import { findFreePort } from '../../../../support/free-port.ts'
+import { createOperatorCli } from '../../../../support/gateway/operator-cli.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import type { Overrides, TestGateway } from '../../../../support/gateway/test-gateway.ts'
+import { WebsiteClient } from '../../../../support/gateway/website-client.ts'
+import { startDex } from '../../../../support/servers/dex.ts'
+import type { DexUser } from '../../../../support/servers/dex.ts'
+import { startScriptedOpenIdProvider } from '../../../../support/servers/scripted-openid-provider.ts'
 
-const document = join(import.meta.dirname, '../../../../docs/openid-sign-in.md')
+const document = join(import.meta.dirname, '../../../../../docs/openid-sign-in.md')
 const [tableStart, tableEnd] = [
-  '<!-- cases: made by test/system/e2e/website/openid-cases.test.ts -->\n\n',
+  '<!-- cases: made by test/system/e2e/website/sign-in/openid-cases.test.ts -->\n\n',
   '\n<!-- end of cases -->',
 ]
 const clientId = 'gateway'

@@ -1,12 +1,12 @@
 /** A passkey in Chromium with its virtual authenticator: added, used to sign in and for a fresh proof, cancelled, copied and removed. */
 import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
-import { createClock } from '../../../../src/system/clock.ts'
-import { findFreePort } from '../../../support/free-port.ts'
-import { createOperator } from '../../../support/gateway/operators.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../support/website/chromium.ts'
-import { findFaultsAtWidths, startLoadMeter } from '../../../support/website/page-checks.ts'
+import { createClock } from '../../../../../src/system/clock.ts'
+import { findFreePort } from '../../../../support/free-port.ts'
+import { createOperator } from '../../../../support/gateway/operators.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
+import { findFaultsAtWidths, startLoadMeter } from '../../../../support/website/page-checks.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined)

@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { openChromium, openBrowserSession } from '../../../support/website/chromium.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
-import { openSignedIn, signInByCode } from '../../../support/website/sign-in.ts'
+import { openChromium, openBrowserSession } from '../../../../support/website/chromium.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
+import { openSignedIn, signInByCode } from '../../../../support/website/sign-in.ts'
 
 const browser = await openChromium(t)
 if (browser !== undefined) runJourneys(browser)

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import type { Test } from 'tap'
-import { findAccessibilityViolations, openChromium, openBrowserSession } from '../../../support/website/chromium.ts'
-import { findFaultsAtWidths, startLoadMeter } from '../../../support/website/page-checks.ts'
-import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
-import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
-import { openSignedIn, signInByCode, pressSignOut } from '../../../support/website/sign-in.ts'
-import { readEmailsTo } from '../../../support/gateway/website-client.ts'
+import { findAccessibilityViolations, openChromium, openBrowserSession } from '../../../../support/website/chromium.ts'
+import { findFaultsAtWidths, startLoadMeter } from '../../../../support/website/page-checks.ts'
+import { startGateway, waitUntil } from '../../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
+import { openSignedIn, signInByCode, pressSignOut } from '../../../../support/website/sign-in.ts'
+import { readEmailsTo } from '../../../../support/gateway/website-client.ts'
 
 /** A block of code and a table that is wider than a phone. */
 const exampleBlocks = `\`\`\`js

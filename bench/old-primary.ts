@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 import { AccountSeeder } from '../test/support/cluster/account-seeder.ts'
 import { checkAccounting, LoadGenerator } from '../test/support/cluster/cluster-load.ts'
 import { startCluster } from '../test/support/cluster/cluster.ts'
-import { queryPrimary } from '../test/support/servers/postgres.ts'
+import { queryPrimary } from '../test/support/servers/postgres/postgres.ts'
 import { unlimitedConfig } from './cluster/faults.ts'
 import { ProgramScope } from './cluster/program-scope.ts'
 

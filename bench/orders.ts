@@ -11,7 +11,7 @@ import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import { createClock } from '../src/system/clock.ts'
 import { runOrderHistory } from '../test/simulated/histories/order-history.ts'
-import { startPostgresServer } from '../test/support/servers/postgres.ts'
+import { startPostgresServer } from '../test/support/servers/postgres/postgres.ts'
 import { createTemporaryFolder } from '../test/support/temporary-folder.ts'
 import { ProgramScope } from './cluster/program-scope.ts'
 

@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os'
 import { startLoadBalancer } from '../../test/support/servers/load-balancer.ts'
 import { AccountSeeder } from '../../test/support/cluster/account-seeder.ts'
-import { startPostgresServer } from '../../test/support/servers/postgres.ts'
+import { startPostgresServer } from '../../test/support/servers/postgres/postgres.ts'
 import type { TestScope } from '../../test/support/test-scope.ts'
 import { startValkey } from '../../test/support/servers/valkey.ts'
 import { startGateway, startUpstream } from '../support/processes.ts'

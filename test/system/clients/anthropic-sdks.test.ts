@@ -1,7 +1,7 @@
 /** Anthropic's SDK and the Vercel AI SDK with its provider: loops of tool calls through their own accumulators, streamed and whole. */
 import t from 'tap'
-import type { ScriptedAnswer } from './scripted-model.ts'
-import { finalText, parameters, runAiLoop, startLoop, words } from './tool-loop.ts'
+import type { ScriptedAnswer } from './support/scripted-model.ts'
+import { finalText, parameters, runAiLoop, startLoop, words } from './support/tool-loop.ts'
 
 /** The history that the upstream received with the last request: each call with its result directly after it, and the reasoning. */
 const lastMessages = [

@@ -8,10 +8,10 @@ import { createTemporaryFolder, startGateway, waitUntil } from '../../support/ga
 import type { Overrides, StartOptions, TestGateway } from '../../support/gateway/test-gateway.ts'
 import { anthropicKey, startAnthropicServer } from '../../support/upstream/anthropic-server.ts'
 import { openClientPackages } from './client-packages.ts'
-import { runProgram } from './run-program.ts'
-import type { ProgramResult } from './run-program.ts'
-import { fine, slowPlan, smallPlan, startScriptedModel, useUpMinute } from './scripted-model.ts'
-import type { ReceivedRequest, ScriptedAnswer, ScriptedModel } from './scripted-model.ts'
+import { runProgram } from './support/run-program.ts'
+import type { ProgramResult } from './support/run-program.ts'
+import { fine, slowPlan, smallPlan, startScriptedModel, useUpMinute } from './support/scripted-model.ts'
+import type { ReceivedRequest, ScriptedAnswer, ScriptedModel } from './support/scripted-model.ts'
 
 interface ClaudeCode {
   readonly gateway: TestGateway
@@ -117,7 +117,7 @@ t.test('finishes a task with parallel calls, a tool server and an edit', async (
   const file = join(claude.project, 'hello.txt')
   writeFileSync(file, 'old\n')
   const mcp = join(claude.project, 'mcp.json')
-  const server = { command: process.execPath, args: [join(import.meta.dirname, 'mcp-demo.ts')] }
+  const server = { command: process.execPath, args: [join(import.meta.dirname, 'support/mcp-demo.ts')] }
   writeFileSync(mcp, JSON.stringify({ mcpServers: { demo: server } }))
   const { code, stdout, stderr } = await claude.print('Do the task', {
     args: ['--mcp-config', mcp, '--strict-mcp-config', '--allowedTools', 'Bash', 'Read', 'Edit', 'mcp__demo__lookup'],

@@ -8,10 +8,10 @@ import { createTemporaryFolder, startGateway, waitUntil } from '../../support/ga
 import type { Overrides, StartOptions, TestGateway } from '../../support/gateway/test-gateway.ts'
 import { responsesKey, startResponsesServer } from '../../support/upstream/responses-server.ts'
 import { openClientPackages } from './client-packages.ts'
-import { runProgram } from './run-program.ts'
-import type { ProgramResult } from './run-program.ts'
-import { fine, slowPlan, smallPlan, startScriptedModel, useUpMinute } from './scripted-model.ts'
-import type { ReceivedRequest, ScriptedAnswer, ScriptedModel } from './scripted-model.ts'
+import { runProgram } from './support/run-program.ts'
+import type { ProgramResult } from './support/run-program.ts'
+import { fine, slowPlan, smallPlan, startScriptedModel, useUpMinute } from './support/scripted-model.ts'
+import type { ReceivedRequest, ScriptedAnswer, ScriptedModel } from './support/scripted-model.ts'
 
 interface Codex {
   readonly gateway: TestGateway
@@ -138,7 +138,7 @@ t.test('finishes a task with parallel calls, a tool server and an edit', async (
   const settings = `model_catalog_json = ${JSON.stringify(join(codex.project, '../.codex/catalog.json'))}
 [mcp_servers.demo]
 command = ${JSON.stringify(process.execPath)}
-args = [${JSON.stringify(join(import.meta.dirname, 'mcp-demo.ts'))}]
+args = [${JSON.stringify(join(import.meta.dirname, 'support/mcp-demo.ts'))}]
 `
   const { code, stdout, stderr } = await codex.exec('Do the task', { settings })
   t.equal(code, 0, stderr)

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { setUpGeminiGateway } from '../../support/gateway/scripted-gateway.ts'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { openClientPackages } from './client-packages.ts'
-import { finalText, startLoop, words } from './tool-loop.ts'
+import { finalText, startLoop, words } from './support/tool-loop.ts'
 
 interface FunctionCall {
   readonly id?: string

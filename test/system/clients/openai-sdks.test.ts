@@ -6,8 +6,8 @@ import type { Test } from 'tap'
 import { startGateway } from '../../support/gateway/test-gateway.ts'
 import { responsesKey, startResponsesServer } from '../../support/upstream/responses-server.ts'
 import { openClientPackages } from './client-packages.ts'
-import { finalText, parameters, runAiLoop, startLoop, words } from './tool-loop.ts'
-import type { Ai, Loop } from './tool-loop.ts'
+import { finalText, parameters, runAiLoop, startLoop, words } from './support/tool-loop.ts'
+import type { Ai, Loop } from './support/tool-loop.ts'
 
 /** The history that the upstream received with the last request: each call with its result directly after it, and the reasoning. */
 const lastMessages = [

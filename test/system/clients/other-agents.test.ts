@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { createTemporaryFolder, startGateway } from '../../support/gateway/test-gateway.ts'
 import { openClientPackages } from './client-packages.ts'
-import { runProgram } from './run-program.ts'
-import { startScriptedModel } from './scripted-model.ts'
-import type { ReceivedRequest, ScriptedAnswer } from './scripted-model.ts'
+import { runProgram } from './support/run-program.ts'
+import { startScriptedModel } from './support/scripted-model.ts'
+import type { ReceivedRequest, ScriptedAnswer } from './support/scripted-model.ts'
 
 interface Setting {
   /** Without `/v1`. */

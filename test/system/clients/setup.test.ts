@@ -10,9 +10,9 @@ import { runSvc } from '../../support/cli/run-svc.ts'
 import { createTemporaryFolder, startGateway } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 import { openClientPackages } from './client-packages.ts'
-import { runProgram } from './run-program.ts'
-import type { ProgramResult } from './run-program.ts'
-import { startScriptedModel } from './scripted-model.ts'
+import { runProgram } from './support/run-program.ts'
+import type { ProgramResult } from './support/run-program.ts'
+import { startScriptedModel } from './support/scripted-model.ts'
 
 interface Member {
   readonly gateway: TestGateway

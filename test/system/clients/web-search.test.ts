@@ -10,8 +10,8 @@ import { isSearch, searchOnce, startSearchingGateway } from '../tools/hosted-sea
 import type { SearchingGateway } from '../tools/hosted-search/scripted-search.ts'
 import { openClientPackages } from './client-packages.ts'
 import type { ClientPackages } from './client-packages.ts'
-import { runProgram } from './run-program.ts'
-import type { ReceivedRequest, ScriptedAnswer } from './scripted-model.ts'
+import { runProgram } from './support/run-program.ts'
+import type { ReceivedRequest, ScriptedAnswer } from './support/scripted-model.ts'
 
 type SearchingClient = SearchingGateway & { readonly packages: ClientPackages }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { checkoutRoot, startServerProcess } from '../../support/processes/server-process.ts'
-import { startPostgresServer } from '../../support/servers/postgres.ts'
+import { startPostgresServer } from '../../support/servers/postgres/postgres.ts'
 import { createTemporaryFolder } from '../../support/temporary-folder.ts'
 
 const text = readFileSync(join(checkoutRoot, 'docs/scaling.md'), 'utf8')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../../src/config/config.ts'
 import { checkoutRoot, startServerProcess } from '../../support/processes/server-process.ts'
-import { startPostgresServer } from '../../support/servers/postgres.ts'
+import { startPostgresServer } from '../../support/servers/postgres/postgres.ts'
 import { startValkey } from '../../support/servers/valkey.ts'
 
 const file = join(checkoutRoot, 'examples/postgres-valkey/shared.config.ts')

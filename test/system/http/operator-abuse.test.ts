@@ -8,7 +8,7 @@ import { consoleCookie, createOperator, createOperatorKey, openConsole, operator
 import { startGateway, waitUntil } from '../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../support/gateway/website-client.ts'
-import { providePostgres } from '../../support/servers/postgres.ts'
+import { providePostgres } from '../../support/servers/postgres/postgres.ts'
 import { readFormFields, sendForm } from '../../support/website/page-form.ts'
 
 async function open(t: Test) {

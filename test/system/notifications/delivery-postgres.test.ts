@@ -2,7 +2,7 @@
 import t from 'tap'
 import { openLedger } from '../../../src/store/postgres/open-ledger.ts'
 import { createTestSchema, openTestStore } from '../store/postgres/test-store.ts'
-import { providePostgres } from '../../support/servers/postgres.ts'
+import { providePostgres } from '../../support/servers/postgres/postgres.ts'
 import { testDelivery } from './delivery-contract.ts'
 
 const postgres = await providePostgres(t, createTestSchema)

@@ -8,7 +8,7 @@ import type { Services } from '../../../src/services/services.ts'
 import { startGateway, testConfig, waitUntil } from '../../support/gateway/test-gateway.ts'
 import { startPgBouncer } from '../../support/proxies/pgbouncer.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
-import { providePostgres } from '../../support/servers/postgres.ts'
+import { providePostgres } from '../../support/servers/postgres/postgres.ts'
 
 t.test('aborts a long job at shutdown without logging a failure', async (t) => {
   const clock = new SimulatedClock()

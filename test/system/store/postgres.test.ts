@@ -1,7 +1,7 @@
 /** Runs the repository contract on PostgreSQL, with several nodes on one database. */
 import t from 'tap'
 import type { Test } from 'tap'
-import { providePostgres } from '../../support/servers/postgres.ts'
+import { providePostgres } from '../../support/servers/postgres/postgres.ts'
 import { createTestSchema, openTestStore } from './postgres/test-store.ts'
 import { testRepositoryContract } from './contract/repository-contract.ts'
 import { testNotices } from './contract/notice-contract.ts'

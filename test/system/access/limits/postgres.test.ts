@@ -6,7 +6,7 @@ import type { RateDecision } from '../../../../src/access/limits/limits.ts'
 import { databaseClock, buildLimitStatement, createPostgresRateLimitStore } from '../../../../src/access/limits/postgres.ts'
 import type { RunQuery } from '../../../../src/access/limits/postgres.ts'
 import { postgresTables } from '../../../../src/store/migrations/0001-initial/postgres-tables.ts'
-import { providePostgres } from '../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../support/servers/postgres/postgres.ts'
 import { testRateLimitContract } from './rate-limit-contract.ts'
 
 const table = postgresTables.find((statement) => statement.includes('table limit_time')) ?? ''

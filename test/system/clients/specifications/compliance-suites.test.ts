@@ -2,8 +2,8 @@
 import t from 'tap'
 import { runToEnd } from '../../../support/python/environment.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { startScriptedModel } from '../scripted-model.ts'
-import type { ReceivedRequest, ScriptedAnswer } from '../scripted-model.ts'
+import { startScriptedModel } from '../support/scripted-model.ts'
+import type { ReceivedRequest, ScriptedAnswer } from '../support/scripted-model.ts'
 import { openSpecifications } from './specifications.ts'
 
 interface SuiteCase {

@@ -1,6 +1,6 @@
 /** Requests of each API, and the model's answers to them: every kind of answer and event that the gateway sends. */
 import { callSearch, isSearch, searchAnswer } from '../../tools/hosted-search/scripted-search.ts'
-import type { ReceivedRequest, ScriptedAnswer } from '../scripted-model.ts'
+import type { ReceivedRequest, ScriptedAnswer } from '../support/scripted-model.ts'
 
 type Body = Readonly<Record<string, unknown>>
 

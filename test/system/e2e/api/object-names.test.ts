@@ -1,7 +1,7 @@
 /** Names that every object of JavaScript has mean nothing: as tools, properties, models, headers, metadata, pages and fields. */
 import t from 'tap'
 import type { Test } from 'tap'
-import { startScriptedModel } from '../../clients/scripted-model.ts'
+import { startScriptedModel } from '../../clients/support/scripted-model.ts'
 import { setUpAnthropicGateway, setUpResponsesGateway } from '../../../support/gateway/scripted-gateway.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import { WebsiteClient } from '../../../support/gateway/website-client.ts'

@@ -5,7 +5,7 @@ import type { Gateway } from '../../../../src/server/serving-thread.ts'
 import { openGateway } from '../../../../src/server/serving-thread.ts'
 import { bringBackTarget, listRoutedProducts, takeOutTarget } from '../../../../src/services/routing/target-routing.ts'
 import { testConfig, waitUntil } from '../../../support/gateway/test-gateway.ts'
-import { providePostgres } from '../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../support/servers/postgres/postgres.ts'
 import { createTestSchema } from '../../store/postgres/test-store.ts'
 
 const author = { actor: { kind: 'command', systemUser: 'root' }, client: null, reason: 'it answers slowly' } as const

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { openGateway } from '../../../../src/server/serving-thread.ts'
 import { AccountSeeder } from '../../../support/cluster/account-seeder.ts'
 import { testConfig, waitUntil } from '../../../support/gateway/test-gateway.ts'
-import { providePostgres } from '../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../support/servers/postgres/postgres.ts'
 import { createTestSchema } from '../../store/postgres/test-store.ts'
 import { createClock } from '../../../../src/system/clock.ts'
 

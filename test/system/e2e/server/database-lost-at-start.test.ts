@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { findFreePort } from '../../../support/free-port.ts'
-import { startPostgresServer } from '../../../support/servers/postgres.ts'
+import { startPostgresServer } from '../../../support/servers/postgres/postgres.ts'
 import { createTemporaryFolder } from '../../../support/temporary-folder.ts'
 
 const program = join(import.meta.dirname, '../../../../bin/svc-gateway.js')

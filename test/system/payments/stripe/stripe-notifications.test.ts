@@ -1,7 +1,7 @@
 /** Stripe's events: which are accepted, what they hint at, and what is said about the others. */
 import { createHmac } from 'node:crypto'
 import t from 'tap'
-import { stripeWebhookSecret } from '../../../support/servers/stripe-server.ts'
+import { stripeWebhookSecret } from '../../../support/servers/stripe/stripe-server.ts'
 import { createCheckout, hourMs, openStripe, toNotification } from './stripe-test-provider.ts'
 
 t.test('each event hints at its order, payment or subscription', async (t) => {

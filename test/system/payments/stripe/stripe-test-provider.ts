@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import type { Checkout, RawNotification } from '../../../../src/domain/billing/orders/payment-provider.ts'
 import { createPaymentFetch } from '../../../../src/payments/payment-fetch.ts'
 import { StripeProvider } from '../../../../src/payments/stripe/stripe-provider.ts'
-import { startStripeServer, stripeKey, stripeWebhookSecret } from '../../../support/servers/stripe-server.ts'
+import { startStripeServer, stripeKey, stripeWebhookSecret } from '../../../support/servers/stripe/stripe-server.ts'
 import { SimulatedClock } from '../../../support/simulated-clock.ts'
 
 export const startMs = Date.UTC(2026, 10, 28, 12)

@@ -9,7 +9,7 @@ import type { Store } from '../../../../src/domain/store.ts'
 import { openLedger } from '../../../../src/store/postgres/open-ledger.ts'
 import type { Database } from '../../../../src/store/database.ts'
 import { toBucketRows } from '../../../../src/store/ledger/account-balance.ts'
-import { providePostgres } from '../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../support/servers/postgres/postgres.ts'
 import {
   addAccount,
   createReserveOrder,

@@ -1,7 +1,7 @@
 /** The contract of the notifications' store on PostgreSQL. */
 import t from 'tap'
 import { openLedger } from '../../../../src/store/postgres/open-ledger.ts'
-import { providePostgres } from '../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../support/servers/postgres/postgres.ts'
 import { testNotificationContract } from '../contract/notification-contract.ts'
 import { createTestSchema, openTestStore } from './test-store.ts'
 

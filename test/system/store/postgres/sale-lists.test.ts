@@ -2,7 +2,7 @@
 import { PostgresQueryCompiler } from 'kysely'
 import { Client } from 'pg'
 import t from 'tap'
-import { providePostgres } from '../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../support/servers/postgres/postgres.ts'
 import { recordSaleQueries } from '../contract/sale-list-queries.ts'
 import { createTestSchema, openTestStore } from './test-store.ts'
 

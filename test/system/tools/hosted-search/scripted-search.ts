@@ -1,7 +1,7 @@
 /** A gateway whose model requests searches, for the tests of hosted search: one server is the model and the search model. */
 import type { Test } from 'tap'
-import { startScriptedModel } from '../../clients/scripted-model.ts'
-import type { ReceivedRequest, ScriptedAnswer, ScriptedModel } from '../../clients/scripted-model.ts'
+import { startScriptedModel } from '../../clients/support/scripted-model.ts'
+import type { ReceivedRequest, ScriptedAnswer, ScriptedModel } from '../../clients/support/scripted-model.ts'
 import { startGateway } from '../../../support/gateway/test-gateway.ts'
 import type { Overrides, TestGateway } from '../../../support/gateway/test-gateway.ts'
 

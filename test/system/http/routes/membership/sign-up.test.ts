@@ -7,7 +7,7 @@ import { findFreePort } from '../../../../support/free-port.ts'
 import { startGateway, waitUntil } from '../../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
 import { providerClient, startOpenIdProvider } from '../../../../support/servers/openid-provider.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { startSmtpServer } from '../../../../support/servers/smtp-server.ts'
 
 const password = 'violet teapot orbit'

@@ -29,7 +29,7 @@ import { createOrderWorld, placeOrder } from '../../../../support/payments/order
 import { PaymentProviderStandIn } from '../../../../support/payments/payment-provider-stand-in.ts'
 import { redeemCode } from '../../../store/contract/redeem-code-contract.ts'
 import { createSubscriptionService } from '../../../store/contract/subscription-contract.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import {
   toAccountId,
   addAccount,

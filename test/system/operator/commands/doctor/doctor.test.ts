@@ -18,7 +18,7 @@ import { anthropicKey, startAnthropicServer } from '../../../../support/upstream
 import { createTemporaryFolder, testConfig } from '../../../../support/gateway/test-gateway.ts'
 import { readLayout } from '../../../../../src/store/sqlite/maintenance/migration-copy.ts'
 import { createOperatorCli } from '../../../../support/gateway/operator-cli.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { startValkey } from '../../../../support/servers/valkey.ts'
 
 interface Finding {

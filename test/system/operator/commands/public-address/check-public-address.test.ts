@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { checkPublicAddress } from '../../../../../src/operator/commands/public-address/check-public-address.ts'
 import { createOperatorCli } from '../../../../support/gateway/operator-cli.ts'
 import { findFreePort } from '../../../../support/free-port.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { startGateway, testConfig } from '../../../../support/gateway/test-gateway.ts'
 
 async function serve(t: Test, answer: RequestListener): Promise<string> {

@@ -1,7 +1,7 @@
 /** The credential change log of several nodes: numbers become visible in another order than they were taken. */
 import { Client } from 'pg'
 import t from 'tap'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { toAccountId, addAccount } from '../../../../support/store/contract/store-contract.ts'
 import { createTestSchema, openTestStore } from '../test-store.ts'
 

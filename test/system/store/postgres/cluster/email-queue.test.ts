@@ -12,7 +12,7 @@ import { Connections } from '../../../../../src/store/postgres/connection/connec
 import { SharedEmailQueue } from '../../../../../src/store/postgres/cluster/email-queue.ts'
 import { openPostgresStore } from '../../../../../src/store/postgres/open.ts'
 import { waitUntil } from '../../../../support/gateway/test-gateway.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { startSmtpServer } from '../../../../support/servers/smtp-server.ts'
 import { createTestSchema, createTestOptions } from '../test-store.ts'
 import { createClock } from '../../../../../src/system/clock.ts'

@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { Client } from 'pg'
 import { ImageStore } from '../../../../../src/images/image-store.ts'
 import { paintPng } from '../../../../../src/demo-upstream/png.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { toAccountId, addAccount, noon } from '../../../../support/store/contract/store-contract.ts'
 import { createTestSchema, openTestStore } from '../test-store.ts'
 

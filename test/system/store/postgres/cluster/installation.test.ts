@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { Connections } from '../../../../../src/store/postgres/connection/connections.ts'
 import { openInstallation } from '../../../../../src/store/postgres/cluster/installation.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { createTestSchema, openTestStore } from '../test-store.ts'
 
 const postgres = await providePostgres(t, createTestSchema)

@@ -8,7 +8,7 @@ import { openLedger } from '../../../../../src/store/postgres/open-ledger.ts'
 import type { NodeLeaseOptions } from '../../../../../src/store/postgres/cluster/node-lease.ts'
 import { leaseMs, RenewedNodeLease, renewIntervalMs } from '../../../../../src/store/postgres/cluster/node-lease.ts'
 import { createClock } from '../../../../../src/system/clock.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { addAccount, reserveHold } from '../../../../support/store/contract/store-contract.ts'
 import { createTestSchema, openTestStore } from '../test-store.ts'
 

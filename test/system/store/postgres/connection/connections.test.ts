@@ -10,8 +10,8 @@ import { Connections } from '../../../../../src/store/postgres/connection/connec
 import { GatewayError } from '../../../../../src/errors.ts'
 import { findFreePort } from '../../../../support/free-port.ts'
 import { waitUntil } from '../../../../support/gateway/test-gateway.ts'
-import { startPooler } from '../../../../support/servers/postgres-pooler.ts'
-import { startPostgresServer } from '../../../../support/servers/postgres.ts'
+import { startPooler } from '../../../../support/servers/postgres/postgres-pooler.ts'
+import { startPostgresServer } from '../../../../support/servers/postgres/postgres.ts'
 
 const serializable = 'begin isolation level serializable'
 

@@ -9,7 +9,7 @@ import { fetchDatabaseStatus } from '../../../../../src/store/postgres/cluster/d
 import { Connections } from '../../../../../src/store/postgres/connection/connections.ts'
 import { SeenDatabase } from '../../../../../src/store/postgres/connection/seen-database.ts'
 import { prepareDatabase } from '../../../../../src/store/postgres/open.ts'
-import { startPostgresServer } from '../../../../support/servers/postgres.ts'
+import { startPostgresServer } from '../../../../support/servers/postgres/postgres.ts'
 import { createTemporaryFolder } from '../../../../support/temporary-folder.ts'
 import { waitUntil } from '../../../../support/wait-until.ts'
 import { openTestStore } from '../test-store.ts'

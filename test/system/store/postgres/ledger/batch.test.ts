@@ -9,7 +9,7 @@ import { plannerSettings } from '../../../../../src/store/postgres/ledger/planne
 import type { Statement } from '../../../../../src/store/postgres/ledger/ledger-sql.ts'
 import { openAccounts } from '../../../../../src/store/postgres/ledger/open-accounts.ts'
 import { openLedger } from '../../../../../src/store/postgres/open-ledger.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import {
   toAccountId,
   addAccount,

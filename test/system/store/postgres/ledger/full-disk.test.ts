@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { PostgresStore } from '../../../../../src/store/postgres/open.ts'
 import { openLedger } from '../../../../../src/store/postgres/open-ledger.ts'
 import { waitUntil } from '../../../../support/gateway/test-gateway.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import {
   addAccount,
   createReserveOrder,

@@ -4,7 +4,7 @@ import t from 'tap'
 import * as sql from '../../../../../src/store/postgres/ledger/ledger-sql.ts'
 import type { Statement } from '../../../../../src/store/postgres/ledger/ledger-sql.ts'
 import { plannerSettings } from '../../../../../src/store/postgres/ledger/planner-settings.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { createTestSchema } from '../test-store.ts'
 
 const postgres = await providePostgres(t, createTestSchema)

@@ -2,7 +2,7 @@
 import { Client } from 'pg'
 import t from 'tap'
 import { openLedger } from '../../../../../src/store/postgres/open-ledger.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { testHistoriesAgree } from '../../ledger/ledger-histories.ts'
 import { createTestSchema, openTestStore } from '../test-store.ts'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { openLedger } from '../../../../../src/store/postgres/open-ledger.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { testAdjustmentContract } from '../../contract/adjustment-contract.ts'
 import { createCalendar } from '../../../../../src/domain/billing/period.ts'
 import { createHistorySlots } from '../../../../../src/domain/turn-history/history-slots.ts'

@@ -10,8 +10,8 @@ import type { PostgresStore } from '../../../../../src/store/postgres/open.ts'
 import { commandLease } from '../../../../../src/store/postgres/cluster/node-lease.ts'
 import { waitUntil } from '../../../../support/gateway/test-gateway.ts'
 import { FaultProxy } from '../../../../support/servers/fault-proxy.ts'
-import type { TestPostgresServer } from '../../../../support/servers/postgres.ts'
-import { startPostgresServer } from '../../../../support/servers/postgres.ts'
+import type { TestPostgresServer } from '../../../../support/servers/postgres/postgres.ts'
+import { startPostgresServer } from '../../../../support/servers/postgres/postgres.ts'
 import {
   toAccountId,
   addAccount,

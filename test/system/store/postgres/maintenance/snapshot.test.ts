@@ -1,6 +1,6 @@
 import t from 'tap'
 import { withSnapshot } from '../../../../../src/store/postgres/maintenance/snapshot.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 
 const postgres = await providePostgres(t, async () => {})
 if (postgres !== undefined) {

@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { selectTurnsByIndex } from '../../../../../src/store/repositories/billing/turns.ts'
 import { getTemplateDatabase } from '../../../../runner/template-database.ts'
-import { providePostgres } from '../../../../support/servers/postgres.ts'
+import { providePostgres } from '../../../../support/servers/postgres/postgres.ts'
 import { createTestSchema, openTestStore } from '../test-store.ts'
 
 const postgres = await providePostgres(t, createTestSchema)

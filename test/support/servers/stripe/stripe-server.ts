@@ -5,7 +5,7 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { TestScope } from '../test-scope.ts'
+import type { TestScope } from '../../test-scope.ts'
 import { StripeAccount } from './stripe-account.ts'
 import { StripeRefusal } from './stripe-objects.ts'
 import type { Parameters } from './stripe-objects.ts'

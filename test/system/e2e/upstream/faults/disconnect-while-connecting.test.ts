@@ -6,9 +6,9 @@ import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { createSelfSignedCertificate } from '../../../support/servers/tls-certificate.ts'
-import { startGatewayProcess } from '../../../support/processes/gateway-process.ts'
-import { createTemporaryFolder } from '../../../support/temporary-folder.ts'
+import { createSelfSignedCertificate } from '../../../../support/servers/tls-certificate.ts'
+import { startGatewayProcess } from '../../../../support/processes/gateway-process.ts'
+import { createTemporaryFolder } from '../../../../support/temporary-folder.ts'
 
 const connectDelayMs = 300
 

@@ -1,7 +1,7 @@
 /** Same session, same target: conversations of agents in each API format, small and large, with the metric of cached tokens. */
 import t from 'tap'
-import { startFakeUpstream } from '../../../support/upstream/server.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import { startFakeUpstream } from '../../../../support/upstream/server.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
 
 interface AgentTurn {
   readonly path: string

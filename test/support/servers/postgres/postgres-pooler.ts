@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { connect, createServer } from 'node:net'
-import type { TestScope } from '../test-scope.ts'
+import type { TestScope } from '../../test-scope.ts'
 
 /** The address of `url` through the proxy. */
 export async function startPooler(t: TestScope, url: string): Promise<string> {

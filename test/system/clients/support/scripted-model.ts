@@ -1,10 +1,10 @@
 /** A model server whose answers the test writes: chat completions, streamed and whole, and the ways in which they fail. */
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TestGateway } from '../../support/gateway/test-gateway.ts'
-import type { TestScope } from '../../support/test-scope.ts'
-import type { ScriptedServer } from '../../support/upstream/scripted-server.ts'
-import { sendJson, startScriptedServer } from '../../support/upstream/scripted-server.ts'
+import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
+import type { TestScope } from '../../../support/test-scope.ts'
+import type { ScriptedServer } from '../../../support/upstream/scripted-server.ts'
+import { sendJson, startScriptedServer } from '../../../support/upstream/scripted-server.ts'
 
 export interface ScriptedCall {
   readonly id: string

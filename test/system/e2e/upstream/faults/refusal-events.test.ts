@@ -1,9 +1,9 @@
 /** Errors that an upstream reports within its answer: what was delivered is charged where the request is the cause, and refunded otherwise. */
 import t from 'tap'
-import { partialStreams, toEvent } from '../../../support/formats/partial-streams.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import type { Overrides } from '../../../support/gateway/test-gateway.ts'
-import { startScriptedServer } from '../../../support/upstream/scripted-server.ts'
+import { partialStreams, toEvent } from '../../../../support/formats/partial-streams.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import type { Overrides } from '../../../../support/gateway/test-gateway.ts'
+import { startScriptedServer } from '../../../../support/upstream/scripted-server.ts'
 
 for (const [name, { settings, output, refusals, failures }] of Object.entries(partialStreams))
   for (const isStreamed of [true, false])

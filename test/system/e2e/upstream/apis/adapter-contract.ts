@@ -1,10 +1,10 @@
 /** What an upstream of another API does like any other upstream; each API's test file runs it with answers of its own. */
 import type { Test } from 'tap'
-import { expectErrorEnvelope } from '../../../support/gateway/error-envelope.ts'
-import type { ScriptedGateway } from '../../../support/gateway/scripted-gateway.ts'
-import type { Overrides } from '../../../support/gateway/test-gateway.ts'
-import type { ScriptedServer } from '../../../support/upstream/scripted-server.ts'
-import { waitUntil } from '../../../support/wait-until.ts'
+import { expectErrorEnvelope } from '../../../../support/gateway/error-envelope.ts'
+import type { ScriptedGateway } from '../../../../support/gateway/scripted-gateway.ts'
+import type { Overrides } from '../../../../support/gateway/test-gateway.ts'
+import type { ScriptedServer } from '../../../../support/upstream/scripted-server.ts'
+import { waitUntil } from '../../../../support/wait-until.ts'
 
 export const messages = [{ role: 'user', content: 'Hello!' }]
 /** One request per API format of clients. */

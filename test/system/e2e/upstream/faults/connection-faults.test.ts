@@ -1,8 +1,8 @@
 /** The upstream connection cut or stalled at any point: no request hangs, no partial answer looks complete, no failure is charged. */
 import t from 'tap'
-import type { Script } from '../../../support/upstream/script.ts'
-import { maxImmediateMs, startGateway } from '../../../support/gateway/test-gateway.ts'
-import { startScriptedServer } from '../../../support/upstream/scripted-server.ts'
+import type { Script } from '../../../../support/upstream/script.ts'
+import { maxImmediateMs, startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { startScriptedServer } from '../../../../support/upstream/scripted-server.ts'
 
 /** How a client reads an answer: complete, reported as failed, or neither (which must never happen). */
 async function readVerdict(response: Response, stream: boolean): Promise<'whole' | 'failed' | 'truncated'> {

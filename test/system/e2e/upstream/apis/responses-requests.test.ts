@@ -1,9 +1,9 @@
 /** What an upstream with `responses: true` receives: tools, reasoning, images, settings, and what it rejects. */
 import t from 'tap'
-import { expectErrorEnvelope } from '../../../support/gateway/error-envelope.ts'
-import { setUpResponsesGateway as setUp } from '../../../support/gateway/scripted-gateway.ts'
-import type { Item, ResponsesAnswer } from '../../../support/upstream/responses-server.ts'
-import { startScriptedModel } from '../../clients/scripted-model.ts'
+import { expectErrorEnvelope } from '../../../../support/gateway/error-envelope.ts'
+import { setUpResponsesGateway as setUp } from '../../../../support/gateway/scripted-gateway.ts'
+import type { Item, ResponsesAnswer } from '../../../../support/upstream/responses-server.ts'
+import { startScriptedModel } from '../../../clients/support/scripted-model.ts'
 
 const messages = [{ role: 'user', content: 'Hello!' }]
 const parameters = { type: 'object', properties: { at: { type: 'string' } } }

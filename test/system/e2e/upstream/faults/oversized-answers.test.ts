@@ -1,8 +1,8 @@
 /** An upstream of any API that answers without end, or with more than a member could use, ends the turn; only what was forwarded is charged. */
 import t from 'tap'
 import type { Test } from 'tap'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { startScriptedServer } from '../../../support/upstream/scripted-server.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { startScriptedServer } from '../../../../support/upstream/scripted-server.ts'
 
 type Answer = () => { readonly type: string; readonly status?: number; readonly text: string }
 

@@ -1,9 +1,9 @@
 /** Upstream slots: the shipped number covers a busy day, and a turn waits a stated time for a free one. */
 import t from 'tap'
-import { getFileLimit, countFilesNeeded } from '../../../../src/server/file-limit.ts'
-import { startFakeUpstream } from '../../../support/upstream/server.ts'
-import { expectErrorEnvelope } from '../../../support/gateway/error-envelope.ts'
-import { maxImmediateMs, startGateway, testConfig, waitUntil } from '../../../support/gateway/test-gateway.ts'
+import { getFileLimit, countFilesNeeded } from '../../../../../src/server/file-limit.ts'
+import { startFakeUpstream } from '../../../../support/upstream/server.ts'
+import { expectErrorEnvelope } from '../../../../support/gateway/error-envelope.ts'
+import { maxImmediateMs, startGateway, testConfig, waitUntil } from '../../../../support/gateway/test-gateway.ts'
 
 const metrics = { token: 'a scraper of ours' }
 const scraper = { headers: { authorization: `Bearer ${metrics.token}` } }

@@ -1,10 +1,10 @@
 /** An upstream of `kind: 'anthropic'` serves clients of every API format like any other upstream. */
 import t from 'tap'
-import { expectErrorEnvelope } from '../../../support/gateway/error-envelope.ts'
-import { claudeCodeBetas } from '../../../support/formats/agent-requests.ts'
-import { setUpAnthropicGateway as setUp } from '../../../support/gateway/scripted-gateway.ts'
-import { anthropicKey, startAnthropicServer, toEvents } from '../../../support/upstream/anthropic-server.ts'
-import type { AnthropicAnswer } from '../../../support/upstream/anthropic-server.ts'
+import { expectErrorEnvelope } from '../../../../support/gateway/error-envelope.ts'
+import { claudeCodeBetas } from '../../../../support/formats/agent-requests.ts'
+import { setUpAnthropicGateway as setUp } from '../../../../support/gateway/scripted-gateway.ts'
+import { anthropicKey, startAnthropicServer, toEvents } from '../../../../support/upstream/anthropic-server.ts'
+import type { AnthropicAnswer } from '../../../../support/upstream/anthropic-server.ts'
 import { messages, requests, testAdapter } from './adapter-contract.ts'
 
 const createFailure = (status: number, type: string, message: string, headers = {}) => ({

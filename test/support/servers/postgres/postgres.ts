@@ -8,13 +8,13 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from '
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { findFreePort } from '../free-port.ts'
+import { findFreePort } from '../../free-port.ts'
 import { getPostgresUser, findPostgresBinaries, chownToPostgres, PostgresServer } from './postgres-server.ts'
-import { skipWithoutProgram } from '../require-program.ts'
-import type { TestScope } from '../test-scope.ts'
-import { temporaryRoot, createTemporaryFolder } from '../temporary-folder.ts'
+import { skipWithoutProgram } from '../../require-program.ts'
+import type { TestScope } from '../../test-scope.ts'
+import { temporaryRoot, createTemporaryFolder } from '../../temporary-folder.ts'
 
-const root = join(import.meta.dirname, '../../..')
+const root = join(import.meta.dirname, '../../../..')
 
 export interface TestPostgres {
   /** The URL of a new database, dropped with the test. `empty`: without the service's tables. */

@@ -1,8 +1,8 @@
 /** A target that keeps failing is called less and less, members learn when to come back, and a rejected key is not tried again and again. */
 import t from 'tap'
-import { startFakeUpstream } from '../../../support/upstream/server.ts'
-import { createMovableClock } from '../../../support/gateway/movable-clock.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import { startFakeUpstream } from '../../../../support/upstream/server.ts'
+import { createMovableClock } from '../../../../support/gateway/movable-clock.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
 
 const resting = { restAfterFailures: 5, rejectedKeyRestMs: 60_000 }
 

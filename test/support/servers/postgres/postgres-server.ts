@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { findProgram } from '../require-program.ts'
-import type { TestScope } from '../test-scope.ts'
+import { findProgram } from '../../require-program.ts'
+import type { TestScope } from '../../test-scope.ts'
 
 export interface PostgresServerOptions {
   /** The folder of its programs. */

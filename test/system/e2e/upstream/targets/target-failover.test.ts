@@ -1,9 +1,9 @@
 /** Two targets, one faulty: members notice nothing, the faulty one rests, and no call is repeated once it may have been executed. */
 import t from 'tap'
-import { startFakeUpstream } from '../../../support/upstream/server.ts'
-import type { FakeUpstream } from '../../../support/upstream/server.ts'
-import { startGateway, waitUntil } from '../../../support/gateway/test-gateway.ts'
-import type { Overrides, TestGateway } from '../../../support/gateway/test-gateway.ts'
+import { startFakeUpstream } from '../../../../support/upstream/server.ts'
+import type { FakeUpstream } from '../../../../support/upstream/server.ts'
+import { startGateway, waitUntil } from '../../../../support/gateway/test-gateway.ts'
+import type { Overrides, TestGateway } from '../../../../support/gateway/test-gateway.ts'
 
 /** These tests look at the failure rate and at single turns; `resting-target.test.ts` has the rest. */
 const neverResting = { restAfterFailures: 0, rejectedKeyRestMs: 0 }

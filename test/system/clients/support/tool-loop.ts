@@ -1,9 +1,9 @@
 /** A loop of two tool calls, which each SDK runs through its own accumulators: the script of the model, the tool, and what must arrive. */
 import type { Test } from 'tap'
-import { startGateway } from '../../support/gateway/test-gateway.ts'
-import type { TestGateway } from '../../support/gateway/test-gateway.ts'
-import { openClientPackages } from './client-packages.ts'
-import type { ClientPackages } from './client-packages.ts'
+import { startGateway } from '../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
+import { openClientPackages } from '../client-packages.ts'
+import type { ClientPackages } from '../client-packages.ts'
 import { startScriptedModel } from './scripted-model.ts'
 import type { ReceivedRequest, ScriptedAnswer, ScriptedModel } from './scripted-model.ts'
 

@@ -1,8 +1,8 @@
 /** An upstream with `responses: true` serves clients of every API format like any other upstream. */
 import t from 'tap'
-import { setUpResponsesGateway as setUp } from '../../../support/gateway/scripted-gateway.ts'
-import { responsesKey, startResponsesServer, toEvents } from '../../../support/upstream/responses-server.ts'
-import type { Item, ResponsesAnswer } from '../../../support/upstream/responses-server.ts'
+import { setUpResponsesGateway as setUp } from '../../../../support/gateway/scripted-gateway.ts'
+import { responsesKey, startResponsesServer, toEvents } from '../../../../support/upstream/responses-server.ts'
+import type { Item, ResponsesAnswer } from '../../../../support/upstream/responses-server.ts'
 import { messages, requests, testAdapter } from './adapter-contract.ts'
 
 const createFailure = (status: number, code: string | null, message: string, more: { param?: string } = {}, headers = {}) => ({

@@ -1,7 +1,7 @@
 /** An upstream may answer a request for a stream whole, and a request for a whole answer with a stream: each member receives what it requested. */
 import t from 'tap'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { sendJson, startScriptedServer } from '../../../support/upstream/scripted-server.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { sendJson, startScriptedServer } from '../../../../support/upstream/scripted-server.ts'
 
 const call = { id: 'a', type: 'function', function: { name: 'look', arguments: '{"at":"x"}' } }
 const completion = {

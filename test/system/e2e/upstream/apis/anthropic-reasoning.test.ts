@@ -1,7 +1,7 @@
 /** Marks for the cache, settings and signed thinking pass between clients and an upstream of `kind: 'anthropic'`, and to no other upstream. */
 import t from 'tap'
-import { startScriptedModel } from '../../clients/scripted-model.ts'
-import { setUpAnthropicGateway as setUp } from '../../../support/gateway/scripted-gateway.ts'
+import { startScriptedModel } from '../../../clients/support/scripted-model.ts'
+import { setUpAnthropicGateway as setUp } from '../../../../support/gateway/scripted-gateway.ts'
 
 t.test('keeps marks for the cache, reasoning settings and signed thinking of a Messages client', async (t) => {
   const content = [

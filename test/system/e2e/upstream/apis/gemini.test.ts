@@ -1,9 +1,9 @@
 /** An upstream of `kind: 'gemini'` serves clients of every API format like any other upstream. */
 import t from 'tap'
-import { expectErrorEnvelope } from '../../../support/gateway/error-envelope.ts'
-import { setUpGeminiGateway as setUp } from '../../../support/gateway/scripted-gateway.ts'
-import { geminiKey, startGeminiServer, toEvents } from '../../../support/upstream/gemini-server.ts'
-import type { GeminiAnswer } from '../../../support/upstream/gemini-server.ts'
+import { expectErrorEnvelope } from '../../../../support/gateway/error-envelope.ts'
+import { setUpGeminiGateway as setUp } from '../../../../support/gateway/scripted-gateway.ts'
+import { geminiKey, startGeminiServer, toEvents } from '../../../../support/upstream/gemini-server.ts'
+import type { GeminiAnswer } from '../../../../support/upstream/gemini-server.ts'
 import { messages, requests, testAdapter } from './adapter-contract.ts'
 
 const createFailure = (status: number, type: string, message: string, details: readonly object[] = [], headers = {}) => ({

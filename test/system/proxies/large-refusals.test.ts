@@ -8,7 +8,7 @@ import { check, checkDocumentedTable, knownFailures } from './known-failures.ts'
 
 t.jobs = 3
 
-/** `bench/large-refusals.ts` sends thousands. */
+/** `bench/neighbors/large-refusals.ts` sends thousands. */
 const atOnce = 2
 const strangersAtOnce = 4
 /** The share that is lost varies: what is known to fail is asked for until one is lost. */

@@ -1,7 +1,7 @@
 /** A gateway as a process of its own, with a member for each refusal. Prints one line of JSON, and ends with standard input. */
 import type { Test } from 'tap'
-import { startGateway } from '../../test/support/gateway/test-gateway.ts'
-import { ProgramScope } from '../cluster/program-scope.ts'
+import { startGateway } from '../../../test/support/gateway/test-gateway.ts'
+import { ProgramScope } from '../../cluster/program-scope.ts'
 
 const scope = new ProgramScope()
 const amount = { day: 1e12, week: 1e12, month: 1e12 }

@@ -2,18 +2,18 @@
  * A failover by hand after which the old primary is started again, under load on two nodes: counts turns that reach the old primary, and
  * turns that are lost. Prints a line of Markdown for each round; exits with 1 if there was one, or if the ledger does not add up.
  *
- *   node bench/old-primary.ts [--rounds 10] [--seconds 3]
+ *   node bench/cluster/old-primary.ts [--rounds 10] [--seconds 3]
  *
  * It needs Debian's postgresql, redis-server (or valkey) and haproxy.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { AccountSeeder } from '../test/support/cluster/account-seeder.ts'
-import { checkAccounting, LoadGenerator } from '../test/support/cluster/cluster-load.ts'
-import { startCluster } from '../test/support/cluster/cluster.ts'
-import { queryPrimary } from '../test/support/servers/postgres/postgres.ts'
-import { unlimitedConfig } from './cluster/faults.ts'
-import { ProgramScope } from './cluster/program-scope.ts'
+import { AccountSeeder } from '../../test/support/cluster/account-seeder.ts'
+import { checkAccounting, LoadGenerator } from '../../test/support/cluster/cluster-load.ts'
+import { startCluster } from '../../test/support/cluster/cluster.ts'
+import { queryPrimary } from '../../test/support/servers/postgres/postgres.ts'
+import { unlimitedConfig } from './faults.ts'
+import { ProgramScope } from './program-scope.ts'
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '10' }, seconds: { type: 'string', default: '3' } },

@@ -2,19 +2,19 @@
  * Three nodes on PostgreSQL and Valkey, as processes of this machine behind HAProxy: the cost of failures, limits and revocations across
  * nodes, and the cost of a turn against SQLite. Prints one table in Markdown; exits with 1 if a turn was lost, invented or charged twice.
  *
- *   node bench/cluster.ts [--only faults,limits,revocation,cost] [--fault part-of-a-name] [--rounds 3] [--seconds 3] [--warm 15] [--clients 64,8] [--times 50]
+ *   node bench/cluster/cluster.ts [--only faults,limits,revocation,cost] [--fault part-of-a-name] [--rounds 3] [--seconds 3] [--warm 15] [--clients 64,8] [--times 50]
  *
  * It needs Debian's postgresql, redis-server (or valkey), haproxy and wrk.
  */
 import { parseArgs } from 'node:util'
-import type { CostSample } from './cluster/cost.ts'
-import { measureCost, oneNode, postgres, sqlite, threeNodes } from './cluster/cost.ts'
-import { measureFaults } from './cluster/faults.ts'
-import { measureLimits } from './cluster/limits.ts'
-import { measureRevocation } from './cluster/revocation.ts'
-import { ProgramScope } from './cluster/program-scope.ts'
-import { quantile, computeRatios, computeSpread } from './run/report/statistics.ts'
-import type { Spread } from './run/report/statistics.ts'
+import type { CostSample } from './cost.ts'
+import { measureCost, oneNode, postgres, sqlite, threeNodes } from './cost.ts'
+import { measureFaults } from './faults.ts'
+import { measureLimits } from './limits.ts'
+import { measureRevocation } from './revocation.ts'
+import { ProgramScope } from './program-scope.ts'
+import { quantile, computeRatios, computeSpread } from '../run/report/statistics.ts'
+import type { Spread } from '../run/report/statistics.ts'
 
 type Row = readonly [what: string, measured: string, isRight: boolean]
 

@@ -4,21 +4,21 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { hashPassword } from '../../src/domain/identity/passwords/password.ts'
-import type { Store } from '../../src/domain/store.ts'
-import { createApiKey } from '../../src/domain/services/api-key-service.ts'
-import { deriveNames } from '../../src/exchange/brand-names.ts'
-import { openLedger } from '../../src/store/postgres/open-ledger.ts'
-import { openPostgresStore } from '../../src/store/postgres/open.ts'
-import { openSqliteStore } from '../../src/store/sqlite/open.ts'
-import { systemClock } from '../../src/system/clock.ts'
-import { createIds } from '../../src/system/ids.ts'
-import { createSelfSignedCertificate } from '../../test/support/servers/tls-certificate.ts'
-import { startPostgresServer } from '../../test/support/servers/postgres/postgres.ts'
-import { createTemporaryFolder } from '../../test/support/temporary-folder.ts'
-import type { TestScope } from '../../test/support/test-scope.ts'
-import { startGateway } from '../support/processes.ts'
-import type { GatewayProgram } from '../support/processes.ts'
+import { hashPassword } from '../../../src/domain/identity/passwords/password.ts'
+import type { Store } from '../../../src/domain/store.ts'
+import { createApiKey } from '../../../src/domain/services/api-key-service.ts'
+import { deriveNames } from '../../../src/exchange/brand-names.ts'
+import { openLedger } from '../../../src/store/postgres/open-ledger.ts'
+import { openPostgresStore } from '../../../src/store/postgres/open.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
+import { systemClock } from '../../../src/system/clock.ts'
+import { createIds } from '../../../src/system/ids.ts'
+import { createSelfSignedCertificate } from '../../../test/support/servers/tls-certificate.ts'
+import { startPostgresServer } from '../../../test/support/servers/postgres/postgres.ts'
+import { createTemporaryFolder } from '../../../test/support/temporary-folder.ts'
+import type { TestScope } from '../../../test/support/test-scope.ts'
+import { startGateway } from '../../support/processes.ts'
+import type { GatewayProgram } from '../../support/processes.ts'
 
 export interface NodeOptions {
   readonly upstream: string
@@ -55,8 +55,8 @@ export async function startNodes(t: TestScope, options: NodeOptions): Promise<Me
   for (let nth = 0; nth < (storeUrl === null ? 1 : 2); nth++) {
     const probeFile = join(folder, `rounds-${nth}`)
     const node = await startGateway(options.upstream, {
-      config: 'hostile-members/gateway.config.ts',
-      flags: ['--import', fileURLToPath(new URL('../support/stall-probe.ts', import.meta.url))],
+      config: 'neighbors/hostile-members/gateway.config.ts',
+      flags: ['--import', fileURLToPath(new URL('../../support/stall-probe.ts', import.meta.url))],
       joinsCluster: nth > 0,
       env: {
         ROUNDS_FILE: probeFile,

@@ -1,6 +1,6 @@
 /**
  * Measures the effect of a client with long prompts on the short turns of all others:
- * `node bench/noisy-neighbor.ts [--rate 150] [--seconds 4] [--rounds 6] [--at-once 1] [--bytes 2000000]`.
+ * `node bench/neighbors/noisy-neighbor.ts [--rate 150] [--seconds 4] [--rounds 6] [--at-once 1] [--bytes 2000000]`.
  *
  * Short turns are sent by the clock, whether or not earlier ones have been answered, alternately with and without the noisy client. That
  * client sends without a pause from its own process, and the upstream discards bodies as they arrive, so that only the gateway is slow.
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Agent, request } from 'undici'
-import { startProgram, startGateway } from './support/processes.ts'
+import { startProgram, startGateway } from '../support/processes.ts'
 
 const { values } = parseArgs({
   options: {

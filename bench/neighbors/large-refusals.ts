@@ -2,7 +2,7 @@
  * Large requests that are refused, in parallel: what each client reads, through each shipped proxy and without one, whether a member is
  * served meanwhile, and what senders that never stop hold. Prints one table in Markdown; exits with 1 unless each client reads the envelope.
  *
- *   node bench/large-refusals.ts [--only part-of-a-name] [--count 1000] [--parallel 1000] [--bytes 1000000]
+ *   node bench/neighbors/large-refusals.ts [--only part-of-a-name] [--count 1000] [--parallel 1000] [--bytes 1000000]
  *
  * It needs nginx, Caddy, Apache, HAProxy and Varnish of Debian; Python, curl and Go where they are installed.
  */
@@ -14,11 +14,11 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { Agent } from 'undici'
-import { findProgram } from '../test/support/require-program.ts'
-import { configurations } from '../test/support/proxies/configurations.ts'
-import { createTemporaryFolder } from '../test/support/temporary-folder.ts'
+import { findProgram } from '../../test/support/require-program.ts'
+import { configurations } from '../../test/support/proxies/configurations.ts'
+import { createTemporaryFolder } from '../../test/support/temporary-folder.ts'
 import type { MemberTurns } from './large-refusals/member.ts'
-import { ProgramScope } from './cluster/program-scope.ts'
+import { ProgramScope } from '../cluster/program-scope.ts'
 
 const { values } = parseArgs({
   options: {

@@ -1,5 +1,5 @@
 /**
- * Measures how long one large request blocks the main thread: `node bench/event-loop-stalls.ts [--times 20] [--bytes 2000000]`.
+ * Measures how long one large request blocks the main thread: `node bench/neighbors/event-loop-stalls.ts [--times 20] [--bytes 2000000]`.
  *
  * One request after another, without other load. For each the longest block is measured: the CPU time between two iterations of the event loop.
  * Prints its median, and the main thread's CPU time per request. Both are the thread's own CPU time (Linux), which a busy machine changes
@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { startGateway } from './support/processes.ts'
+import { startGateway } from '../support/processes.ts'
 
 const { values } = parseArgs({
   options: { times: { type: 'string', default: '20' }, bytes: { type: 'string', default: '2000000' } },
@@ -40,7 +40,7 @@ await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-rounds-'))
 const probeFile = join(folder, 'rounds')
-const preload = fileURLToPath(new URL('./support/stall-probe.ts', import.meta.url))
+const preload = fileURLToPath(new URL('../support/stall-probe.ts', import.meta.url))
 const gateway = await startGateway(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, {
   flags: ['--import', preload],
   env: { ROUNDS_FILE: probeFile },

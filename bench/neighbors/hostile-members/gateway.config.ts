@@ -1,7 +1,7 @@
 /** The benchmark's configuration, or with SHIPPED_LIMITS the shipped one, with a product for embeddings, and with a certificate for HTTP/2. */
 import { defineGateway, env } from 'svc-gateway'
 import shipped from 'svc-gateway/gateway.config.js'
-import unlimited from '../gateway.config.ts'
+import unlimited from '../../gateway.config.ts'
 
 const base = env.text('SHIPPED_LIMITS') === null ? unlimited : shipped
 const [cert, key] = [env.text('TLS_CERT'), env.text('TLS_KEY')]

@@ -1,6 +1,6 @@
 /**
  * Measures what the requests of accounts that are made to stop the server do to other members:
- * `node bench/hostile-members.ts [--load mixed] [--minutes 2] [--per-second 10] [--limits shipped] [--workers 2] [--http2] [--postgres]`.
+ * `node bench/neighbors/hostile-members.ts [--load mixed] [--minutes 2] [--per-second 10] [--limits shipped] [--workers 2] [--http2] [--postgres]`.
  *
  * Quiet and attacked phases alternate, and each pair of them gives a ratio. `--load short` (default) sends short turns alone, `mixed` a day's
  * requests of all shapes. `--limits none` (default) leaves the attackers without limits of their plan; with `shipped` one is on Free and one
@@ -11,15 +11,15 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { ProgramScope } from './cluster/program-scope.ts'
+import { ProgramScope } from '../cluster/program-scope.ts'
 import type { Attack } from './hostile-members/attacker.ts'
 import { readThreadCpuSeconds } from './hostile-members/cpu-time.ts'
 import { MemberLoad } from './hostile-members/member-load.ts'
 import type { PhaseFigures } from './hostile-members/member-load.ts'
 import { startNodes } from './hostile-members/nodes.ts'
 import type { MeasuredNode } from './hostile-members/nodes.ts'
-import { quantile } from './run/report/statistics.ts'
-import { readCpuSeconds, readPeakResidentKib, resetPeakResident } from './support/processes.ts'
+import { quantile } from '../run/report/statistics.ts'
+import { readCpuSeconds, readPeakResidentKib, resetPeakResident } from '../support/processes.ts'
 
 const { values } = parseArgs({
   options: {

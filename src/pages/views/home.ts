@@ -1,6 +1,5 @@
 /** `/`: the landing page with the configured plans and prices. */
 import { listOfferedPlans } from '../offers/plan-offers.ts'
-import { listTools } from '../offers/tool-list.ts'
 import { formatNumber, formatMoney, formatCompactNumber } from '../format.ts'
 import { renderDataTable } from '../components/data-table.ts'
 import { renderUsageExample } from '../components/usage-example.ts'
@@ -9,6 +8,7 @@ import type { Html } from '../html.ts'
 import { interpolate } from '../page.ts'
 import type { PageContext, View } from '../page.ts'
 import { computeEffectivePrice, hasCachedPrice } from '../../config/products.ts'
+import { clientEntries } from '../../setup/client-setups.ts'
 
 export function createHomeView(context: PageContext): View {
   const { t, services } = context
@@ -110,7 +110,7 @@ function renderTools({ t }: PageContext): Html {
       <p>${t.home.worksLead}</p>
     </div>
     <ul class="tool-list" role="list">
-      ${listTools().map(({ path, name }) => html`<li><a href="${path}">${name}</a></li>`)}
+      ${clientEntries.map(({ id, name }) => html`<li><a href="/docs/tools/${id}">${name}</a></li>`)}
     </ul>
   </section>`
 }

@@ -32,19 +32,19 @@ export function getMinorDigits(currency: string): number {
 
 /** A price of the configuration, such as 12.5, in minor units. @throws RangeError where it has more digits than the currency, or is no price */
 export function toMoney(decimal: number, currency: string): Money {
-  const scaled = decimal * 10 ** getMinorDigits(currency)
-  const amount = Math.round(scaled)
+  const exactMinorUnits = decimal * 10 ** getMinorDigits(currency)
+  const amount = Math.round(exactMinorUnits)
   // A decimal fraction is not exact in binary: 1.15 × 100 is 114.99999999999999.
-  const isWhole = Math.abs(scaled - amount) <= Math.abs(scaled) * 4 * Number.EPSILON
+  const isWhole = Math.abs(exactMinorUnits - amount) <= Math.abs(exactMinorUnits) * 4 * Number.EPSILON
   if (!isWhole || amount < 0 || amount > maxMinorUnits) throw new RangeError(`${decimal} ${currency} is no amount of money`)
   return { amount, currency }
 }
 
 /** Reads `12.00EUR`, `12 EUR` or `EUR 12.00`; undefined where it is none, or has more digits than the currency. */
 export function parseMoney(text: string): Money | undefined {
-  const trimmed = text.trim().toUpperCase()
-  const [, digits, after] = /^(\d{1,13}(?:\.\d{1,4})?) ?([A-Z]{3})$/.exec(trimmed) ?? []
-  const [, before, others] = /^([A-Z]{3}) ?(\d{1,13}(?:\.\d{1,4})?)$/.exec(trimmed) ?? []
+  const normalizedText = text.trim().toUpperCase()
+  const [, digits, after] = /^(\d{1,13}(?:\.\d{1,4})?) ?([A-Z]{3})$/.exec(normalizedText) ?? []
+  const [, before, others] = /^([A-Z]{3}) ?(\d{1,13}(?:\.\d{1,4})?)$/.exec(normalizedText) ?? []
   const decimal = digits ?? others
   const currency = after ?? before
   if (decimal === undefined || currency === undefined || !Intl.supportedValuesOf('currency').includes(currency)) return undefined

@@ -108,8 +108,8 @@ interface CivilDate {
 }
 
 function toCivilDate(now: number, offsetAt: OffsetAt): CivilDate {
-  const shifted = new Date(now + offsetAt(now))
-  return { year: shifted.getUTCFullYear(), month: shifted.getUTCMonth(), day: shifted.getUTCDate() }
+  const localDate = new Date(now + offsetAt(now))
+  return { year: localDate.getUTCFullYear(), month: localDate.getUTCMonth(), day: localDate.getUTCDate() }
 }
 
 /**
@@ -120,17 +120,17 @@ function toCivilDate(now: number, offsetAt: OffsetAt): CivilDate {
 function createStartOfDay(offsetAt: OffsetAt): StartOfDay {
   return (year, month, day) => {
     const asUtc = Date.UTC(year, month, day)
-    const wanted = new Date(asUtc)
+    const targetDate = new Date(asUtc)
     let instant = asUtc - offsetAt(asUtc)
     instant = asUtc - offsetAt(instant)
     const date = toCivilDate(instant, offsetAt)
-    if (date.day === wanted.getUTCDate()) return instant
+    if (date.day === targetDate.getUTCDate()) return instant
     // The hour before belongs to the previous day: midnight does not exist here, so the day starts where the clocks jump to.
     let low = instant
     let high = instant + dayMs / 2
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2)
-      if (toCivilDate(middle, offsetAt).day === wanted.getUTCDate()) high = middle
+      if (toCivilDate(middle, offsetAt).day === targetDate.getUTCDate()) high = middle
       else low = middle
     }
     return high
@@ -151,8 +151,15 @@ function createOffsetLookup(timeZone: string): OffsetAt {
   })
   return (instant) => {
     const parts = formatter.formatToParts(instant)
-    const read = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((part) => part.type === type)?.value ?? 0)
-    const shown = Date.UTC(read('year'), read('month') - 1, read('day'), read('hour'), read('minute'), read('second'))
-    return shown - Math.floor(instant / 1000) * 1000
+    const readPart = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.find((part) => part.type === type)?.value ?? 0)
+    const localMs = Date.UTC(
+      readPart('year'),
+      readPart('month') - 1,
+      readPart('day'),
+      readPart('hour'),
+      readPart('minute'),
+      readPart('second'),
+    )
+    return localMs - Math.floor(instant / 1000) * 1000
   }
 }

@@ -111,11 +111,11 @@ function getAvailableCredits(balance: Balance, pool: Pool): number {
 
 /** What the plan would leave a member of this usage, without packs. */
 function getRoom({ pools }: Plan, balance: Balance, pool: Pool): number {
-  const remaining = windows.map((window) => {
+  const remainingCredits = windows.map((window) => {
     const bucket = balance.pools.find((each) => each.pool === pool && each.window === window)
     return pools[pool][window] - (bucket?.used ?? 0) - (bucket?.reserved ?? 0) - (bucket?.debt ?? 0)
   })
-  return Math.min(...remaining)
+  return Math.min(...remainingCredits)
 }
 
 /** The first product of another pool that does the same and whose pool covers this turn. */
@@ -146,8 +146,8 @@ function describeShortage(
         zh: `该请求可能的用量超过套餐${when.zh}的${models.zh}额度。`,
       },
     ]
-  const remaining = formatDuration(shortage.resetsAt - at)
-  const reset = { en: `Resets in ${remaining.en}.`, zh: `${remaining.zh}后重置。` }
+  const timeUntilReset = formatDuration(shortage.resetsAt - at)
+  const reset = { en: `Resets in ${timeUntilReset.en}.`, zh: `${timeUntilReset.zh}后重置。` }
   return [
     isUsedUp
       ? {

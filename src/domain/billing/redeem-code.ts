@@ -135,6 +135,6 @@ function sumDigits(digits: readonly number[]): number {
 
 /** Multiplies by x in GF(2⁵), modulo x⁵ + x² + 1. */
 function timesX(element: number): number {
-  const doubled = element << 1
-  return doubled >= 32 ? doubled ^ 0b100101 : doubled
+  const product = element << 1
+  return product >= 32 ? product ^ 0b100101 : product
 }

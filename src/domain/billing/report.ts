@@ -106,8 +106,8 @@ export async function* mergeDays(
       day = { start, end }
     }
     const key = JSON.stringify(Object.values(group))
-    const earlier = groups.get(key)
-    groups.set(key, { group, day, sums: earlier === undefined ? sums : addSums(earlier.sums, sums) })
+    const existingRow = groups.get(key)
+    groups.set(key, { group, day, sums: existingRow === undefined ? sums : addSums(existingRow.sums, sums) })
   }
   yield* sortByCredits(groups)
 }

@@ -15,9 +15,9 @@ const maxCount: Readonly<Record<SpanUnit, number>> = { d: 36_500, mo: 1_200, y: 
 /** Undefined where the text is no span, or one that is too long. */
 export function parseSpan(text: string): Span | undefined {
   const [, digits = '', unit] = /^([1-9]\d{0,12})(d|mo|y|ms)$/.exec(text) ?? []
-  const known = units.find((each) => each === unit)
-  if (known === undefined || Number(digits) > maxCount[known]) return undefined
-  return { count: Number(digits), unit: known }
+  const spanUnit = units.find((each) => each === unit)
+  if (spanUnit === undefined || Number(digits) > maxCount[spanUnit]) return undefined
+  return { count: Number(digits), unit: spanUnit }
 }
 
 export function formatSpan({ count, unit }: Span): string {

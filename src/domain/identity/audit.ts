@@ -193,8 +193,8 @@ export function maskIp(ip: string): string {
     const groups = ip.split('::')[0]?.split(':').slice(0, 3) ?? []
     return `${groups.join(':')}::x`
   }
-  const cut = ip.lastIndexOf('.')
-  return cut === -1 ? ip : `${ip.slice(0, cut)}.x`
+  const lastDot = ip.lastIndexOf('.')
+  return lastDot === -1 ? ip : `${ip.slice(0, lastDot)}.x`
 }
 
 /** `a***@example.com`: enough for the owner to recognise it. */

@@ -82,7 +82,7 @@ export function mintUserCode(random: (size: number) => Uint8Array): string {
 /** Normalises what a person typed to the issued form; case, punctuation and spaces are ignored. Null if it cannot be a code. */
 export function parseUserCode(input: string): string | null {
   if (input.length > 64) return null
-  const bare = input.toUpperCase().replaceAll(/[^A-Z0-9]/g, '')
-  if (bare.length !== 8 || [...bare].some((character) => !userCodeAlphabet.includes(character))) return null
-  return `${bare.slice(0, 4)}-${bare.slice(4)}`
+  const normalizedCode = input.toUpperCase().replaceAll(/[^A-Z0-9]/g, '')
+  if (normalizedCode.length !== 8 || [...normalizedCode].some((character) => !userCodeAlphabet.includes(character))) return null
+  return `${normalizedCode.slice(0, 4)}-${normalizedCode.slice(4)}`
 }

@@ -149,10 +149,10 @@ export class AccountService {
     const verdict = parseEmail(email, rules)
     const account = await store.accounts.find(session.account)
     if (verdict.kind !== 'good' || account === undefined) return 'wrong'
-    const verified = await emailVerification.verifyCode(verdict.email, code, toEmailChangeToken(session))
-    const carryOver = verified === undefined ? null : await usageCarryOver.exportUsage(account)
+    const verifiedEmail = await emailVerification.verifyCode(verdict.email, code, toEmailChangeToken(session))
+    const carryOver = verifiedEmail === undefined ? null : await usageCarryOver.exportUsage(account)
     const isChanged =
-      verified !== undefined &&
+      verifiedEmail !== undefined &&
       (await store.accounts.setEmail(account.id, verdict.email, { onePerMailbox: rules.mergeAliases, carryOver }))
     if (!isChanged) {
       await writeAudit('sign_in_failed', account.id, client, { method: 'code', at: 'address change' })
@@ -230,11 +230,11 @@ export class AccountService {
       return ok ? 'proven' : 'wrong'
     }
     if (code !== null) {
-      const verified =
+      const verifiedEmail =
         account.email === null
           ? undefined
           : await emailVerification.verifyCode(account.email, code, toSessionBrowserToken(session))
-      return verified === undefined ? 'wrong' : 'proven'
+      return verifiedEmail === undefined ? 'wrong' : 'proven'
     }
     if (isFreshSignIn(session, now)) return 'proven'
     return passwordHash === null ? 'missing' : 'wrong'

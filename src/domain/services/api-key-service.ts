@@ -52,9 +52,10 @@ export class ApiKeyService {
     const { attemptLimits, writeAudit, clock } = this.#deps
     const now = clock.now()
     await attemptLimits.consume('key-by-account', account, now)
-    const minted = await this.createUnaudited(account, name, days === null ? null : now + days * dayMs)
-    if (minted !== undefined) await writeAudit('key_made', account, client, { key: minted.key.id, prefix: minted.key.prefix })
-    return minted
+    const mintedKey = await this.createUnaudited(account, name, days === null ? null : now + days * dayMs)
+    if (mintedKey !== undefined)
+      await writeAudit('key_made', account, client, { key: mintedKey.key.id, prefix: mintedKey.key.prefix })
+    return mintedKey
   }
 
   /** False if the account has no such key. */

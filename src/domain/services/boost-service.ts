@@ -122,8 +122,8 @@ export class BoostService {
     const now = clock.now()
     const { pool, credits, days, perMonth } = rules.invite
     await boosts.decideInvites(now, calendar.getPeriods(now).month.start, perMonth)
-    const payable = await boosts.listPayableInvites(batchSize)
-    await runEach(payable, async ({ invited, inviter, decidedAt }) => {
+    const payableInvites = await boosts.listPayableInvites(batchSize)
+    await runEach(payableInvites, async ({ invited, inviter, decidedAt }) => {
       for (const [account, side] of [
         [inviter, 'inviter'],
         [invited, 'invited'],
@@ -134,7 +134,7 @@ export class BoostService {
       }
       await boosts.markInvitePaid(invited)
     })
-    return payable.length
+    return payableInvites.length
   }
 
   /** Delivers the claims of processes that died before they could. Returns how many. */

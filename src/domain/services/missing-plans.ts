@@ -7,8 +7,8 @@ export async function describeMissingPlans(
   accounts: Pick<Accounts, 'countByPlan'>,
   { plans, defaultPlan }: Plans,
 ): Promise<readonly string[]> {
-  const missing = (await accounts.countByPlan()).filter(({ plan }) => !Object.hasOwn(plans, plan))
-  return missing.map(({ plan, accounts: count }) => {
+  const missingPlans = (await accounts.countByPlan()).filter(({ plan }) => !Object.hasOwn(plans, plan))
+  return missingPlans.map(({ plan, accounts: count }) => {
     const who = count === 1 ? '1 account is' : `${count} accounts are`
     return `${who} on the plan '${plan}', which is not in the configuration, and treated as '${defaultPlan}': put the plan back, or give them another with svc-gateway account set-plan.`
   })

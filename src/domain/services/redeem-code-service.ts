@@ -63,16 +63,16 @@ export class RedeemCodeService {
   /** Shows what the code would do, and changes nothing. @throws TooManyAttempts after wrong codes */
   async inspect(text: string, account: Account, client: Pick<ClientInfo, 'network'>): Promise<CodeAnswer> {
     const { store, clock } = this.#deps
-    const parsed = parseCode(text)
-    if (parsed.kind !== 'code') return parsed
+    const parsedCode = parseCode(text)
+    if (parsedCode.kind !== 'code') return parsedCode
     const now = clock.now()
     return this.#countWrong(account.id, client.network, async () => {
-      const found = await store.redeemCodes.findByHash(hashCode(parsed.code), account.id)
+      const storedCode = await store.redeemCodes.findByHash(hashCode(parsedCode.code), account.id)
       const entitlement = await store.subscriptions.findEntitlement(account.id)
-      if (found === undefined || entitlement === undefined) return { kind: 'refused', reason: 'unknown' }
-      const refusal = found.isRedeemed ? 'redeemed_before' : findCodeRefusal(found.code, now)
+      if (storedCode === undefined || entitlement === undefined) return { kind: 'refused', reason: 'unknown' }
+      const refusal = storedCode.isRedeemed ? 'redeemed_before' : findCodeRefusal(storedCode.code, now)
       if (refusal !== null) return { kind: 'refused', reason: refusal }
-      const outcome = this.#plan(found.code, entitlement, now, 'sub_new')
+      const outcome = this.#plan(storedCode.code, entitlement, now, 'sub_new')
       return outcome === null ? { kind: 'refused', reason: 'never_begins' } : { kind: 'good', outcome: outcome.outcome }
     })
   }
@@ -80,21 +80,22 @@ export class RedeemCodeService {
   /** Redeems the code once for the account. @throws TooManyAttempts after wrong codes */
   async redeem(text: string, account: Account, client: ClientInfo): Promise<CodeAnswer> {
     const { store, subscriptions, boosts, clock, ids, writeAudit, onCredentialsChanged } = this.#deps
-    const parsed = parseCode(text)
-    if (parsed.kind !== 'code') return parsed
+    const parsedCode = parseCode(text)
+    if (parsedCode.kind !== 'code') return parsedCode
     const now = clock.now()
     const subscription = ids.next('sub_', now)
     let outcome: CodeOutcome | undefined
     const result = await this.#countWrong(account.id, client.network, () =>
-      this.#inTurn(parsed.code, () =>
+      this.#inTurn(parsedCode.code, () =>
         store.redeemCodes.redeem(
-          { hash: hashCode(parsed.code), account: account.id, redemption: ids.next('red_', now), now },
+          { hash: hashCode(parsedCode.code), account: account.id, redemption: ids.next('red_', now), now },
           (code, entitlement) => {
-            const planned = this.#plan(code, entitlement, now, subscription)
-            if (planned === null) return null
-            outcome = planned.outcome
-            if (!('queue' in planned)) return { kind: 'credits', claim: this.#toClaim(code, planned.outcome, account.id, now) }
-            const { queue, added } = planned
+            const redemptionPlan = this.#plan(code, entitlement, now, subscription)
+            if (redemptionPlan === null) return null
+            outcome = redemptionPlan.outcome
+            if (!('queue' in redemptionPlan))
+              return { kind: 'credits', claim: this.#toClaim(code, redemptionPlan.outcome, account.id, now) }
+            const { queue, added } = redemptionPlan
             const change = subscriptions.arrange(entitlement, queue, now, { endsDue: false })
             return { kind: 'plan', change, subscription: added }
           },
@@ -108,20 +109,21 @@ export class RedeemCodeService {
     if (effect.kind === 'credits') await boosts.deliver(effect.claim).catch(() => undefined)
     else onCredentialsChanged(account.id)
     const { gift } = code
-    const given = gift.kind === 'plan' ? { terms: gift.terms.id, span: gift.span } : { pool: gift.pool, credits: gift.credits }
-    await writeAudit('code_redeemed', account.id, client, { code: code.id, prefix: code.prefix, ...given })
+    const giftFacts =
+      gift.kind === 'plan' ? { terms: gift.terms.id, span: gift.span } : { pool: gift.pool, credits: gift.credits }
+    await writeAudit('code_redeemed', account.id, client, { code: code.id, prefix: code.prefix, ...giftFacts })
     return { kind: 'good', outcome }
   }
 
   /** One redemption of a code after the other. */
   async #inTurn<Result>(code: string, redeem: () => Promise<Result>): Promise<Result> {
     const result = (this.#running.get(code) ?? Promise.resolve()).then(redeem)
-    const ended = result.catch(() => undefined)
-    this.#running.set(code, ended)
+    const completion = result.catch(() => undefined)
+    this.#running.set(code, completion)
     try {
       return await result
     } finally {
-      if (this.#running.get(code) === ended) this.#running.delete(code)
+      if (this.#running.get(code) === completion) this.#running.delete(code)
     }
   }
 
@@ -155,16 +157,20 @@ export class RedeemCodeService {
     const queue = subscriptions.toQueue(entitlement)
     if (!canBegin(gift.terms.plan, queue.basePlan, subscriptions.rules)) return null
     const account = entitlement.account
-    const added = createRedeemed({ id, account, terms: gift.terms, span: gift.span, now })
-    const extended = { ...queue, subscriptions: [...queue.subscriptions, added] }
-    const stretches = projectStretches(extended, now, subscriptions.rules)
+    const redeemedSubscription = createRedeemed({ id, account, terms: gift.terms, span: gift.span, now })
+    const extendedQueue = { ...queue, subscriptions: [...queue.subscriptions, redeemedSubscription] }
+    const stretches = projectStretches(extendedQueue, now, subscriptions.rules)
     const stretch = stretches.find(({ subscription }) => subscription.id === id)
     if (stretch === undefined) return null
     const isWaiting = stretch.startsAt > now
-    const running = queue.subscriptions.find(({ state, source }) => state !== 'waiting' && source !== 'group')
-    const interrupts = isWaiting || running === undefined ? null : running.terms.plan.name
+    const runningSubscription = queue.subscriptions.find(({ state, source }) => state !== 'waiting' && source !== 'group')
+    const interrupts = isWaiting || runningSubscription === undefined ? null : runningSubscription.terms.plan.name
     const { startsAt, endsAt } = stretch
-    return { outcome: { kind: 'plan', gift, startsAt, endsAt, isWaiting, interrupts }, queue: extended, added }
+    return {
+      outcome: { kind: 'plan', gift, startsAt, endsAt, isWaiting, interrupts },
+      queue: extendedQueue,
+      added: redeemedSubscription,
+    }
   }
 
   /** The same code of the same account is the same pack. */
@@ -219,9 +225,12 @@ export async function createCodes(
   { gift, count, maxUses, expiresAt, batch }: CodeOrder,
   now: number,
 ): Promise<readonly { readonly id: string; readonly code: string }[]> {
-  const minted = Array.from({ length: count }, () => ({ id: ids.next('code_', now), code: mintCode((size) => ids.bytes(size)) }))
+  const newCodes = Array.from({ length: count }, () => ({
+    id: ids.next('code_', now),
+    code: mintCode((size) => ids.bytes(size)),
+  }))
   await redeemCodes.create(
-    minted.map(({ id, code }) => ({
+    newCodes.map(({ id, code }) => ({
       id,
       hash: hashCode(code),
       prefix: code.slice(0, codePrefixLength),
@@ -232,5 +241,5 @@ export async function createCodes(
       expiresAt,
     })),
   )
-  return minted.map(({ id, code }) => ({ id, code: formatCode(code) }))
+  return newCodes.map(({ id, code }) => ({ id, code: formatCode(code) }))
 }

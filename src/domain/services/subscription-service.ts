@@ -55,10 +55,13 @@ export class SubscriptionService {
     const id = ids.next('sub_', now)
     const result = await store.subscriptions.change(account, (entitlement) => {
       if (entitlement.isDeleted) return null
-      const kept = entitlement.subscriptions.map((each) => (each.source === 'given' ? end(each, now) : each))
-      const given = terms === null || until === null ? [] : [createSubscription({ id, account, terms, endsAt: until, now })]
+      const earlierSubscriptions = entitlement.subscriptions.map((each) => (each.source === 'given' ? end(each, now) : each))
+      const givenSubscriptions =
+        terms === null || until === null ? [] : [createSubscription({ id, account, terms, endsAt: until, now })]
       const basePlan = until === null && plan.id !== defaultPlan ? plan.id : null
-      return this.arrange(entitlement, { basePlan, subscriptions: [...kept, ...given] }, now, { endsDue: true })
+      return this.arrange(entitlement, { basePlan, subscriptions: [...earlierSubscriptions, ...givenSubscriptions] }, now, {
+        endsDue: true,
+      })
     })
     if (result?.change == null) return undefined
     this.#deps.onCredentialsChanged(account)
@@ -96,15 +99,15 @@ export class SubscriptionService {
   async end(subscription: string): Promise<boolean> {
     const { store, clock, onCredentialsChanged } = this.#deps
     const now = clock.now()
-    const found = await store.subscriptions.find(subscription)
-    if (found === undefined) return false
-    const result = await store.subscriptions.change(found.account, (entitlement) => {
+    const storedSubscription = await store.subscriptions.find(subscription)
+    if (storedSubscription === undefined) return false
+    const result = await store.subscriptions.change(storedSubscription.account, (entitlement) => {
       if (!entitlement.subscriptions.some(({ id }) => id === subscription)) return null
       const subscriptions = entitlement.subscriptions.map((each) => (each.id === subscription ? end(each, now) : each))
       return this.arrange(entitlement, { ...this.toQueue(entitlement), subscriptions }, now, { endsDue: true })
     })
     if (result?.change == null) return false
-    onCredentialsChanged(found.account)
+    onCredentialsChanged(storedSubscription.account)
     return true
   }
 
@@ -119,11 +122,11 @@ export class SubscriptionService {
   async advanceDue(): Promise<number> {
     const { store, clock, defaultPlan } = this.#deps
     const now = clock.now()
-    const ended = await store.accounts.endExpiredPlans(now, defaultPlan)
-    for (const account of ended) await this.#reportEnd(account, defaultPlan, null)
+    const endedAccounts = await store.accounts.endExpiredPlans(now, defaultPlan)
+    for (const account of endedAccounts) await this.#reportEnd(account, defaultPlan, null)
     await this.#adoptGivenPlans(now)
-    const due = await store.subscriptions.listDue(now, batchSize)
-    for (const account of due) {
+    const dueAccounts = await store.subscriptions.listDue(now, batchSize)
+    for (const account of dueAccounts) {
       const result = await store.subscriptions.change(account, (entitlement) =>
         this.arrange(entitlement, this.toQueue(entitlement), now, { endsDue: true }),
       )
@@ -131,7 +134,7 @@ export class SubscriptionService {
       const { plan, terms } = result.change
       if (plan !== result.before.plan || terms !== result.before.terms) await this.#reportEnd(account, plan, terms)
     }
-    return ended.length + due.length
+    return endedAccounts.length + dueAccounts.length
   }
 
   async #reportEnd(account: string, plan: string, terms: string | null): Promise<void> {
@@ -152,8 +155,8 @@ export class SubscriptionService {
       const result = await store.subscriptions.change(account, (entitlement) => {
         const { planUntil, isDeleted } = entitlement
         if (isDeleted || planUntil === null || entitlement.terms !== null || entitlement.plan !== plan) return null
-        const given = createSubscription({ id, account, terms, endsAt: planUntil, now })
-        const subscriptions = [...entitlement.subscriptions.filter(({ source }) => source !== 'given'), given]
+        const givenSubscription = createSubscription({ id, account, terms, endsAt: planUntil, now })
+        const subscriptions = [...entitlement.subscriptions.filter(({ source }) => source !== 'given'), givenSubscription]
         return this.arrange(entitlement, { basePlan: null, subscriptions }, now, { endsDue: false })
       })
       if (result?.change != null) this.#deps.onCredentialsChanged(account)
@@ -175,7 +178,7 @@ export class SubscriptionService {
         const moveOne = (each: Subscription): Subscription =>
           !moves(each) ? each : at === 'now' ? { ...each, terms: to } : { ...each, nextTerms: to.id }
         let counts = { moved: 0, unchanged: 0 }
-        const changed = await store.subscriptions.change(account, (entitlement) => {
+        const changeResult = await store.subscriptions.change(account, (entitlement) => {
           const those = entitlement.subscriptions.filter(({ terms }) => terms.id === from.id)
           counts = { moved: those.filter(moves).length, unchanged: those.filter((each) => !moves(each)).length }
           if (isDryRun || counts.moved === 0) return null
@@ -184,7 +187,7 @@ export class SubscriptionService {
         })
         result.moved += counts.moved
         result.unchanged += counts.unchanged
-        if (changed?.change == null) continue
+        if (changeResult?.change == null) continue
         onCredentialsChanged(account)
         await writeAudit('plan_changed', account, null, {
           by: 'operator',

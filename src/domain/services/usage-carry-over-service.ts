@@ -52,16 +52,16 @@ export class UsageCarryOverService {
       others.filter((account) => account.id !== id).map((account) => this.#balance(account.id, periods)),
     )
     // A later account began with the usage of the one before, so the maximum is the total.
-    const known = [
+    const carriedUsage = [
       ...(await store.carriedUsage.find(hashPerson(secret, email, rules.mergeAliases))),
       ...otherBalances.flatMap((balance) => toCarriedUsage(balance, periods)),
     ]
-    const used = (pool: Pool, window: Window): number =>
-      known
+    const findMostUsed = (pool: Pool, window: Window): number =>
+      carriedUsage
         .filter((use) => use.pool === pool && use.window === window && use.endsAt > at)
         .reduce((most, use) => Math.max(most, use.used), 0)
     for (const pool of pools) {
-      const use = { day: used(pool, 'day'), week: used(pool, 'week'), month: used(pool, 'month') }
+      const use = { day: findMostUsed(pool, 'day'), week: findMostUsed(pool, 'week'), month: findMostUsed(pool, 'month') }
       if (windows.some((window) => use[window] > 0)) await ledger.openWithUsage({ account: id, pool, at, periods, used: use })
     }
   }

@@ -23,8 +23,9 @@ const unitsPerCredit = 1000 * 100
 /** The price of a turn in credits: tokens × list price × (1 − discount), rounded up to the next whole credit. */
 export function computeCredits(tokens: Tokens, price: Price): number {
   const { input, cachedInput = 0, output } = tokens
-  const cached = Math.min(cachedInput, input)
-  const nanoDollars = (input - cached) * price.input + cached * (price.cachedInput ?? price.input) + output * price.output
+  const cachedTokens = Math.min(cachedInput, input)
+  const nanoDollars =
+    (input - cachedTokens) * price.input + cachedTokens * (price.cachedInput ?? price.input) + output * price.output
   return Math.ceil((nanoDollars * (100 - price.discountPercent)) / unitsPerCredit)
 }
 
@@ -32,8 +33,8 @@ export function computeCredits(tokens: Tokens, price: Price): number {
 export function computeAffordableOutputTokens(credits: number, input: number, price: Price): number {
   const share = 100 - price.discountPercent
   if (price.output * share === 0) return Number.MAX_SAFE_INTEGER
-  const left = credits * unitsPerCredit - input * price.input * share
-  return left <= 0 ? 0 : Math.floor(left / (price.output * share))
+  const remainingUnits = credits * unitsPerCredit - input * price.input * share
+  return remainingUnits <= 0 ? 0 : Math.floor(remainingUnits / (price.output * share))
 }
 
 interface TurnSize {

@@ -15,8 +15,9 @@ export interface UpstreamCost {
 
 /** Whole nano-dollars, rounded to the nearest; null beyond the numbers that can be counted exactly. */
 export function computeUpstreamCost({ input, cachedInput = 0, output }: Tokens, cost: UpstreamCost, calls = 1): number | null {
-  const cached = Math.min(cachedInput, input)
-  const microDollars = (input - cached) * cost.input + cached * (cost.cachedInput ?? cost.input) + output * cost.output
+  const cachedTokens = Math.min(cachedInput, input)
+  const microDollars =
+    (input - cachedTokens) * cost.input + cachedTokens * (cost.cachedInput ?? cost.input) + output * cost.output
   const nanoDollars = Math.round(microDollars * 1_000 + calls * cost.perCall * 1e9)
   return Number.isSafeInteger(nanoDollars) ? nanoDollars : null
 }

@@ -34,7 +34,7 @@ export function recordOpened(
   now: number,
   by: OrderActor,
 ): Transition {
-  const sent: Order = {
+  const sentOrder: Order = {
     ...order,
     state: 'sent',
     reference,
@@ -46,7 +46,7 @@ export function recordOpened(
     nextCheckAt: computeNextCheck({ checks: 0 }, now),
     ...(url === null && instructions !== null ? { expiresAt: order.createdAt + transferLifetimeMs } : null),
   }
-  return { order: sent, steps: [{ at: now, kind: 'sent', by, facts: { provider: order.provider, reference } }] }
+  return { order: sentOrder, steps: [{ at: now, kind: 'sent', by, facts: { provider: order.provider, reference } }] }
 }
 
 /** The provider gave no answer, or refused. The story gets a row for each new reason. */
@@ -78,7 +78,7 @@ export function recordPayment(
   now: number,
   by: OrderActor,
 ): Transition {
-  const paid: Order = {
+  const paidOrder: Order = {
     ...order,
     state: 'paid',
     problem: findPaymentProblem(order, money),
@@ -95,24 +95,25 @@ export function recordPayment(
     ...(payment === null ? {} : { payment }),
     ...(order.state === 'sent' || order.state === 'created' ? {} : { after: order.state }),
   }
-  return { order: paid, steps: [{ at: now, kind: 'paid', by, facts }] }
+  return { order: paidOrder, steps: [{ at: now, kind: 'paid', by, facts }] }
 }
 
 /** The answer about an order that is not paid. */
 export function recordUnpaid(order: Order, facts: PaymentFacts, now: number, by: OrderActor): Transition {
-  const checked: Order = {
+  const checkedOrder: Order = {
     ...order,
     checks: order.checks + 1,
     checkedAt: now,
     failure: null,
     nextCheckAt: computeNextCheck(order, now),
   }
-  if (facts.state === 'paid' && facts.money !== null) return recordPayment(checked, { ...facts, money: facts.money }, now, by)
+  if (facts.state === 'paid' && facts.money !== null)
+    return recordPayment(checkedOrder, { ...facts, money: facts.money }, now, by)
   if (order.state === 'cancelled' || order.state === 'expired')
-    return { order: { ...checked, nextCheckAt: findLateCheck(order, now) }, steps: [] }
+    return { order: { ...checkedOrder, nextCheckAt: findLateCheck(order, now) }, steps: [] }
   if (facts.state === 'closed')
-    return recordClosed(checked, now >= order.expiresAt ? 'expired' : 'cancelled', now, by, facts.reason)
-  return { order: checked, steps: [] }
+    return recordClosed(checkedOrder, now >= order.expiresAt ? 'expired' : 'cancelled', now, by, facts.reason)
+  return { order: checkedOrder, steps: [] }
 }
 
 /** Ends an order without money. Late money is still looked for, because a member may have paid at the last moment. */
@@ -123,7 +124,7 @@ export function recordClosed(
   by: OrderActor,
   reason?: string,
 ): Transition {
-  const closed: Order = {
+  const closedOrder: Order = {
     ...order,
     state,
     closedAt: now,
@@ -131,7 +132,7 @@ export function recordClosed(
     checks: order.checks + 1,
     nextCheckAt: findLateCheck({ ...order, closedAt: now }, now),
   }
-  return { order: closed, steps: [{ at: now, kind: state, by, facts: reason === undefined ? {} : { reason } }] }
+  return { order: closedOrder, steps: [{ at: now, kind: state, by, facts: reason === undefined ? {} : { reason } }] }
 }
 
 /** Where the provider has the payment, it is asked some more times after the order's end. */
@@ -178,7 +179,7 @@ export function recordAfterPayment(
   now: number,
   by: OrderActor,
 ): Transition & { readonly takesBack: boolean } {
-  const checked: Order = { ...order, checks: order.checks + 1, checkedAt: now, failure: null }
+  const checkedOrder: Order = { ...order, checks: order.checks + 1, checkedAt: now, failure: null }
   const total = order.paid?.amount ?? 0
   // What follows from it is repeated until it is done: the rest of a pack is taken, and the provider renews the plan no more.
   const back = { state: 'refunded', closedAt: now, nextCheckAt: now } as const
@@ -189,30 +190,30 @@ export function recordAfterPayment(
       amount: Math.max(0, total - order.refunded),
       currency: order.paid?.currency ?? order.due.currency,
     })
-    const lost: Order = { ...checked, ...back, refund, refunded: total }
-    return { order: lost, steps: [{ at: now, kind: 'dispute_lost', by, facts: { money } }], takesBack: true }
+    const orderAfterLostDispute: Order = { ...checkedOrder, ...back, refund, refunded: total }
+    return { order: orderAfterLostDispute, steps: [{ at: now, kind: 'dispute_lost', by, facts: { money } }], takesBack: true }
   }
   if (facts.dispute === 'open' && order.state === 'granted') {
-    const disputed: Order = { ...checked, state: 'disputed', nextCheckAt: computeNextCheck({ checks: 5 }, now) }
-    return { order: disputed, steps: [{ at: now, kind: 'disputed', by, facts: {} }], takesBack: false }
+    const disputedOrder: Order = { ...checkedOrder, state: 'disputed', nextCheckAt: computeNextCheck({ checks: 5 }, now) }
+    return { order: disputedOrder, steps: [{ at: now, kind: 'disputed', by, facts: {} }], takesBack: false }
   }
   if (order.state === 'disputed' && (facts.dispute === 'won' || facts.dispute === 'none'))
     return {
-      order: { ...checked, state: 'granted', refund: null, nextCheckAt: order.providerSubscription === null ? null : now },
+      order: { ...checkedOrder, state: 'granted', refund: null, nextCheckAt: order.providerSubscription === null ? null : now },
       steps: [{ at: now, kind: 'dispute_won', by, facts: {} }],
       takesBack: false,
     }
   if (facts.refunded > order.refunded && order.state !== 'refunding') {
     const isWhole = facts.refunded >= total
-    const refunded: Order = isWhole
-      ? { ...checked, ...back, refund: null, refunded: facts.refunded, problem: null }
-      : { ...checked, refunded: facts.refunded }
+    const refundedOrder: Order = isWhole
+      ? { ...checkedOrder, ...back, refund: null, refunded: facts.refunded, problem: null }
+      : { ...checkedOrder, refunded: facts.refunded }
     const money = formatMoney({ amount: facts.refunded - order.refunded, currency: order.paid?.currency ?? order.due.currency })
-    return { order: refunded, steps: [{ at: now, kind: 'refunded_at_provider', by, facts: { money } }], takesBack: isWhole }
+    return { order: refundedOrder, steps: [{ at: now, kind: 'refunded_at_provider', by, facts: { money } }], takesBack: isWhole }
   }
   const isFollowed = (order.state !== 'granted' && order.state !== 'refunded') || order.providerSubscription !== null
   const nextCheckAt = isFollowed ? computeNextCheck({ checks: 5 }, now) : null
-  return { order: { ...checked, nextCheckAt }, steps: [], takesBack: false }
+  return { order: { ...checkedOrder, nextCheckAt }, steps: [], takesBack: false }
 }
 
 /** The emails that follow from steps of an order: its receipt once it was delivered, and each refund. */

@@ -50,32 +50,32 @@ export function quotePlan(
 ): PlanQuote | null {
   if (!canBegin(terms.plan, queue.basePlan, rules)) return null
   // What groups give was not bought: a purchase neither renews nor interrupts it.
-  const running = queue.subscriptions.find((each) => isRunning(each) && each.source !== 'group')
-  const event = chooseEvent(terms, interval, running, runningOrder)
-  const unused =
+  const runningSubscription = queue.subscriptions.find((each) => isRunning(each) && each.source !== 'group')
+  const event = chooseEvent(terms, interval, runningSubscription, runningOrder)
+  const unusedCredit =
     event === 'upgrade' &&
-    running !== undefined &&
+    runningSubscription !== undefined &&
     runningOrder?.state === 'granted' &&
     runningOrder.price.currency === price.currency
-      ? computeCredit(running, runningOrder, now, rules.calendar)
+      ? computeCredit(runningSubscription, runningOrder, now, rules.calendar)
       : noCredit
-  const former = unused.credit > 0 ? running : undefined
+  const formerSubscription = unusedCredit.credit > 0 ? runningSubscription : undefined
   const id = 'sub_new'
-  const added = createPurchased({ id, account: '', terms, interval, order: '', renewal: 'manual', now })
-  const kept = queue.subscriptions.filter((each) => each !== former)
-  const stretches = projectStretches({ ...queue, subscriptions: [...kept, added] }, now, rules)
+  const newSubscription = createPurchased({ id, account: '', terms, interval, order: '', renewal: 'manual', now })
+  const otherSubscriptions = queue.subscriptions.filter((each) => each !== formerSubscription)
+  const stretches = projectStretches({ ...queue, subscriptions: [...otherSubscriptions, newSubscription] }, now, rules)
   const first = stretches.find(({ subscription }) => subscription.id === id)
   const last = stretches.findLast(({ subscription }) => subscription.id === id)
   if (first === undefined || last === undefined) return null
   const isWaiting = first.startsAt > now
   return {
     event,
-    ...unused,
-    formerSubscription: former?.id ?? null,
+    ...unusedCredit,
+    formerSubscription: formerSubscription?.id ?? null,
     startsAt: first.startsAt,
     endsAt: last.endsAt,
     isWaiting,
-    interrupts: isWaiting || running === undefined ? null : running.terms.plan.name,
+    interrupts: isWaiting || runningSubscription === undefined ? null : runningSubscription.terms.plan.name,
   }
 }
 

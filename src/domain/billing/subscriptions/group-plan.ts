@@ -13,17 +13,21 @@ export function applyGroupTerms(
   subscriptions: readonly Subscription[],
   { id, account, provider, terms, now }: GroupGrant,
 ): readonly Subscription[] {
-  const own = subscriptions.filter((each) => each.source === 'group' && each.provider === provider && each.state !== 'ended')
-  if (terms === null && own.length === 0) return subscriptions
-  const kept = own.find((each) => each.terms.plan.id === terms?.plan.id)
+  const groupSubscriptions = subscriptions.filter(
+    (each) => each.source === 'group' && each.provider === provider && each.state !== 'ended',
+  )
+  if (terms === null && groupSubscriptions.length === 0) return subscriptions
+  const continuedSubscription = groupSubscriptions.find((each) => each.terms.plan.id === terms?.plan.id)
   const endsAt = now + groupPlanMs
-  const changed = subscriptions.map((each): Subscription => {
-    if (!own.includes(each)) return each
-    return each === kept && terms !== null ? { ...each, terms, endsAt } : { ...each, state: 'ended', endedAt: now }
+  const changedSubscriptions = subscriptions.map((each): Subscription => {
+    if (!groupSubscriptions.includes(each)) return each
+    return each === continuedSubscription && terms !== null
+      ? { ...each, terms, endsAt }
+      : { ...each, state: 'ended', endedAt: now }
   })
-  if (terms === null || kept !== undefined) return changed
+  if (terms === null || continuedSubscription !== undefined) return changedSubscriptions
   return [
-    ...changed,
+    ...changedSubscriptions,
     {
       id,
       account,

@@ -40,11 +40,11 @@ export function arrangeSubscriptions(
 ): Omit<EntitlementChange, 'changed'> & { readonly subscriptions: readonly Subscription[] } {
   const { basePlan } = queue
   const subscriptions = advance(queue, now, rules, endsDue)
-  const running = subscriptions.find(isRunning)
-  if (running === undefined)
+  const runningSubscription = subscriptions.find(isRunning)
+  if (runningSubscription === undefined)
     return { plan: basePlan ?? rules.defaultPlan, planUntil: null, terms: null, basePlan: null, subscriptions }
-  const { id: terms, plan } = running.terms
-  const planUntil = findEndOfPlan({ basePlan, subscriptions }, plan.id, now, rules) ?? running.endsAt
+  const { id: terms, plan } = runningSubscription.terms
+  const planUntil = findEndOfPlan({ basePlan, subscriptions }, plan.id, now, rules) ?? runningSubscription.endsAt
   return { plan: plan.id, planUntil, terms, basePlan, subscriptions }
 }
 
@@ -59,11 +59,11 @@ export function projectStretches(queue: Queue, now: number, rules: QueueRules): 
   let startsAt = now
   for (;;) {
     subscriptions = advance({ ...queue, subscriptions }, startsAt, rules, true)
-    const running = subscriptions.find(isRunning)
+    const runningSubscription = subscriptions.find(isRunning)
     // Each further round ends one subscription.
-    if (running === undefined || running.endsAt === null) return stretches
-    stretches.push({ subscription: running, startsAt, endsAt: running.endsAt })
-    startsAt = running.endsAt
+    if (runningSubscription === undefined || runningSubscription.endsAt === null) return stretches
+    stretches.push({ subscription: runningSubscription, startsAt, endsAt: runningSubscription.endsAt })
+    startsAt = runningSubscription.endsAt
   }
 }
 
@@ -82,8 +82,8 @@ function findEndOfPlan(queue: Queue, plan: string, now: number, rules: QueueRule
 function advance({ basePlan, subscriptions }: Queue, now: number, rules: QueueRules, endsDue: boolean): readonly Subscription[] {
   let all = subscriptions
   for (;;) {
-    const running = all.find(isRunning)
-    const end = running === undefined ? null : getFinalEnd(running)
+    const runningSubscription = all.find(isRunning)
+    const end = runningSubscription === undefined ? null : getFinalEnd(runningSubscription)
     const isDue = endsDue && end !== null && end <= now
     const at = isDue ? end : now
     if (endsDue) all = all.map((each) => endIfDue(each, at))
@@ -152,10 +152,14 @@ function begin(subscription: Subscription, at: number, { calendar }: QueueRules)
  */
 function interrupt(subscription: Subscription, at: number): Subscription {
   const { span, startsAt, endsAt, state, renewal } = subscription
-  const waiting = { ...subscription, state: 'waiting' as const, ...(state === 'cancelled' ? endRenewal({ renewal }) : {}) }
-  if (span === null || endsAt === null) return waiting
+  const waitingSubscription = {
+    ...subscription,
+    state: 'waiting' as const,
+    ...(state === 'cancelled' ? endRenewal({ renewal }) : {}),
+  }
+  if (span === null || endsAt === null) return waitingSubscription
   const count = Math.max(1, endsAt - Math.max(at, startsAt ?? at))
-  return { ...waiting, span: formatSpan({ count, unit: 'ms' }), endsAt: null }
+  return { ...waitingSubscription, span: formatSpan({ count, unit: 'ms' }), endsAt: null }
 }
 
 /** Of a waiting subscription: from now on the member pays again by hand. */

@@ -63,12 +63,12 @@ export function parseEmail(text: string, rules: EmailRules): EmailVerdict {
 }
 
 function isBlocked(domain: string, { blockedDomains, isDisposable }: EmailRules): boolean {
-  const blocked = new Set(blockedDomains.map(toAsciiDomain))
+  const blockedAsciiDomains = new Set(blockedDomains.map(toAsciiDomain))
   const labels = domain.split('.')
   // A blocked domain blocks its subdomains.
   return labels.some((_, index) => {
     const parentDomain = labels.slice(index).join('.')
-    return blocked.has(parentDomain) || isDisposable(parentDomain)
+    return blockedAsciiDomains.has(parentDomain) || isDisposable(parentDomain)
   })
 }
 

@@ -89,8 +89,8 @@ export type AttemptLimitTable = Readonly<Record<AttemptLimitName, AttemptLimit>>
 export function mergeAttemptLimits(
   overrides: Readonly<Partial<Record<AttemptLimitName, AttemptLimit | undefined>>>,
 ): AttemptLimitTable {
-  const defined = Object.entries(overrides).filter(([, limit]) => limit !== undefined)
-  return { ...defaultAttemptLimits, ...Object.fromEntries(defined) }
+  const overriddenLimits = Object.entries(overrides).filter(([, limit]) => limit !== undefined)
+  return { ...defaultAttemptLimits, ...Object.fromEntries(overriddenLimits) }
 }
 
 export class AttemptLimits {
@@ -134,15 +134,15 @@ export class AttemptLimits {
     now: number,
     alternative: TooManyAttempts['alternative'] = null,
   ): Promise<void> {
-    const consumed: string[] = []
+    const consumedPrefixes: string[] = []
     for (const { prefix, factor } of getWiderNetworks(network)) {
       const { times, withinMs } = this.#table[name]
       const freeAt = await this.#attempts.consume(`${name}:${prefix}`, { times: times * factor, withinMs }, now)
       if (freeAt === null) {
-        consumed.push(prefix)
+        consumedPrefixes.push(prefix)
         continue
       }
-      for (const each of consumed) await this.restore(name, each)
+      for (const each of consumedPrefixes) await this.restore(name, each)
       throw new TooManyAttempts(freeAt - now, alternative)
     }
   }

@@ -68,19 +68,19 @@ const yearLast = /^(0[1-9]|[12]\d|3[01])(0[1-9]|[12]\d|3[01])(19[3-9]\d|20[0-4]\
 export function isCommonPassword(password: string): boolean {
   const plain = password.toLowerCase()
   if (repeatedDigits.test(plain) || yearFirst.test(plain) || yearLast.test(plain)) return true
-  for (let cut = plain.length; cut > 0; cut--) {
-    if (!tail.test(plain.slice(cut))) continue
-    const stem = plain.slice(0, cut)
+  for (let stemLength = plain.length; stemLength > 0; stemLength--) {
+    if (!tail.test(plain.slice(stemLength))) continue
+    const stem = plain.slice(0, stemLength)
     if (isWord(stem) || isWalk(stem)) return true
   }
   return false
 }
 
 function isWord(stem: string): boolean {
-  const spelled = unmasked(stem)
-  if (words.has(stem) || words.has(spelled)) return true
-  const half = spelled.length / 2
-  return spelled.slice(0, half) === spelled.slice(half) && words.has(spelled.slice(0, half))
+  const unmaskedStem = unmasked(stem)
+  if (words.has(stem) || words.has(unmaskedStem)) return true
+  const half = unmaskedStem.length / 2
+  return unmaskedStem.slice(0, half) === unmaskedStem.slice(half) && words.has(unmaskedStem.slice(0, half))
 }
 
 /** At least three keys along one walk, once or twice. */

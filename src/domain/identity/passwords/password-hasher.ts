@@ -76,13 +76,13 @@ export class PasswordHasher {
       else this.#knownDevices.push(waiting)
       return
     }
-    const own = this.#networks.get(network) ?? []
-    if (this.#pendingOfNetworks >= maxPending && !this.#refuseOneOfLongest(own.length)) {
+    const networkQueue = this.#networks.get(network) ?? []
+    if (this.#pendingOfNetworks >= maxPending && !this.#refuseOneOfLongest(networkQueue.length)) {
       waiting.refuse(new TooManyAttempts(retryAfterMs))
       return
     }
-    own.push(waiting)
-    this.#networks.set(network, own)
+    networkQueue.push(waiting)
+    this.#networks.set(network, networkQueue)
     this.#pendingOfNetworks += 1
   }
 
@@ -96,8 +96,8 @@ export class PasswordHasher {
   }
 
   #takeNext(): Waiting | undefined {
-    const known = this.#knownDevices.shift()
-    if (known !== undefined) return known
+    const nextKnownDevice = this.#knownDevices.shift()
+    if (nextKnownDevice !== undefined) return nextKnownDevice
     for (const [network, queue] of this.#networks) {
       const next = queue.shift()
       // The network waits for its next turn behind all others.

@@ -43,19 +43,19 @@ export async function verifyPassword(password: string, phc: string): Promise<{ r
   const parts = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/.exec(phc)
   if (parts === null) return { ok: false, rehash: false }
   const [, memory, passes, parallelism, salt = '', tag = ''] = parts
-  const expected = Buffer.from(tag, 'base64')
+  const expectedTag = Buffer.from(tag, 'base64')
   const parameters = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) }
-  const computed = await deriveKey('argon2id', {
+  const computedTag = await deriveKey('argon2id', {
     message: Buffer.from(password),
     nonce: Buffer.from(salt, 'base64'),
-    tagLength: expected.length,
+    tagLength: expectedTag.length,
     ...parameters,
   })
   const rehash =
     parameters.memory !== currentParameters.memory ||
     parameters.passes !== currentParameters.passes ||
     parameters.parallelism !== currentParameters.parallelism
-  return { ok: timingSafeEqual(Buffer.from(computed), expected), rehash }
+  return { ok: timingSafeEqual(Buffer.from(computedTag), expectedTag), rehash }
 }
 
 function formatHash(salt: Buffer, tag: Buffer | ArrayBuffer): string {

@@ -38,9 +38,9 @@ export class CodeAdminService {
   /** What was redeemed stays. Returns how many were revoked: those that are used up or revoked already are not counted. */
   async revoke(codes: CodesToRevoke, author: OperatorAuthor): Promise<number> {
     const { store, clock } = this.#deps
-    const revoked = await store.redeemCodes.revoke(codes, clock.now())
-    await this.#record('codes_revoked', { revoked, ...codes }, author)
-    return revoked
+    const revokedCount = await store.redeemCodes.revoke(codes, clock.now())
+    await this.#record('codes_revoked', { revoked: revokedCount, ...codes }, author)
+    return revokedCount
   }
 
   #record(

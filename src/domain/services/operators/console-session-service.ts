@@ -51,9 +51,9 @@ export class ConsoleSessionService {
   async resolve(token: string): Promise<ConsoleActor | undefined> {
     if (!looksLikeToken(token)) return undefined
     const { store, clock } = this.#deps
-    const found = await store.operators.findSession(hashToken(token), clock.now())
-    if (found === undefined) return undefined
-    const { id: session, account, role, systemUser, verifiedAt } = found
+    const operatorSession = await store.operators.findSession(hashToken(token), clock.now())
+    if (operatorSession === undefined) return undefined
+    const { id: session, account, role, systemUser, verifiedAt } = operatorSession
     if (systemUser !== null) return { kind: 'shell', systemUser, session, verifiedAt }
     return account === null || role === null ? undefined : { kind: 'session', account, role, session, verifiedAt }
   }

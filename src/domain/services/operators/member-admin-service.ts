@@ -70,19 +70,19 @@ export class MemberAdminService {
     { plan, until }: { readonly plan: string; readonly until: number | null },
     author: OperatorAuthor,
   ): Promise<EntitlementChange | undefined> {
-    const given = await this.#deps.subscriptions.give(account.id, getPlan(this.#deps, plan), until)
-    if (given === undefined) return undefined
+    const entitlementChange = await this.#deps.subscriptions.give(account.id, getPlan(this.#deps, plan), until)
+    if (entitlementChange === undefined) return undefined
     const { reason } = author
     const detail = {
       plan,
       ...(until === null ? null : { until: formatInstant(until) }),
       before: account.plan,
       ...(account.planUntil === null ? null : { before_until: formatInstant(account.planUntil) }),
-      ...(given.plan === plan ? null : { after: given.plan }),
+      ...(entitlementChange.plan === plan ? null : { after: entitlementChange.plan }),
       ...(reason === null ? null : { reason }),
     }
     await this.#record('plan_changed', account.id, detail, author)
-    return given
+    return entitlementChange
   }
 
   /** `over_daily_limit`: the credits do not fit into what the key may move today. */
@@ -117,10 +117,10 @@ export class MemberAdminService {
   /** Returns how many sessions ended. */
   async endSessions(account: string, author: OperatorAuthor): Promise<number> {
     const { store, onCredentialsChanged } = this.#deps
-    const ended = await store.sessions.endOthers(account, null)
+    const endedCount = await store.sessions.endOthers(account, null)
     onCredentialsChanged(account)
-    await this.#record('session_ended', account, { ended_sessions: ended }, author)
-    return ended
+    await this.#record('session_ended', account, { ended_sessions: endedCount }, author)
+    return endedCount
   }
 
   /** A key that is revoked stays so, and nothing is recorded again. */
@@ -148,9 +148,9 @@ export class MemberAdminService {
 
   /** Of one account, or of all. Returns the accounts that were linked; their next sign-in with a verified address links again. */
   async unlinkProvider(provider: string, account: string | null, author: OperatorAuthor): Promise<readonly string[]> {
-    const unlinked = await this.#deps.store.providerIdentities.unlink(provider, account)
-    for (const id of unlinked) await this.#record('provider_unlinked', id, { provider }, author)
-    return unlinked
+    const unlinkedIds = await this.#deps.store.providerIdentities.unlink(provider, account)
+    for (const id of unlinkedIds) await this.#record('provider_unlinked', id, { provider }, author)
+    return unlinkedIds
   }
 
   async recordSentEmail(account: string, author: OperatorAuthor): Promise<void> {

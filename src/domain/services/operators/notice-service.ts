@@ -98,13 +98,13 @@ export class NoticeService {
     const { store, clock } = this.#deps
     const before = describe(earlier)
     const after = describe(content)
-    const changed = Object.keys(after).filter((name) => after[name] !== before[name])
-    if (changed.length === 0) return { kind: 'written', notice: earlier }
+    const changedFields = Object.keys(after).filter((name) => after[name] !== before[name])
+    if (changedFields.length === 0) return { kind: 'written', notice: earlier }
     const notice = await store.notices.change(earlier.id, content, clock.now())
     if (notice === undefined) return { kind: 'refused', why: 'over' }
     this.#forget()
     const detail = Object.fromEntries(
-      changed.flatMap((name) => [
+      changedFields.flatMap((name) => [
         [`before_${name}`, before[name] ?? null],
         [name, after[name] ?? null],
       ]),
@@ -149,9 +149,9 @@ function roundTimes({ startsAt, endsAt, ...content }: NoticeContent): NoticeCont
 }
 
 function findFault({ text, startsAt, endsAt }: NoticeContent, now: number): NoticeRefusal | null {
-  const written = [text.en, text.zh].filter((one) => one !== null)
-  if (written.length === 0) return 'no_text'
-  if (written.some((one) => one.trim() === '' || one.length > maxNoticeChars || unusable.test(one))) return 'bad_text'
+  const texts = [text.en, text.zh].filter((one) => one !== null)
+  if (texts.length === 0) return 'no_text'
+  if (texts.some((one) => one.trim() === '' || one.length > maxNoticeChars || unusable.test(one))) return 'bad_text'
   if (endsAt <= startsAt) return 'ends_before'
   if (endsAt <= now) return 'past_end'
   return endsAt - Math.max(startsAt, now) > maxNoticeDays * dayMs || startsAt - now > maxNoticeDays * dayMs ? 'too_long' : null

@@ -62,8 +62,8 @@ export class OperatorKeyService {
   ): Promise<OperatorKeyResult> {
     const { store, writeAudit, clock, ids, operatorKeyPrefix } = this.#deps
     const givable = listKeyScopes(maker.role)
-    const refused = scopes.filter((scope) => !givable.includes(scope))
-    if (refused.length > 0) return { kind: 'scopes', scopes: refused }
+    const refusedScopes = scopes.filter((scope) => !givable.includes(scope))
+    if (refusedScopes.length > 0) return { kind: 'scopes', scopes: refusedScopes }
     const movesMoney = scopes.includes('money:write')
     if (movesMoney && (networks === null || networks.length === 0)) return { kind: 'needs_networks' }
     if (movesMoney && dailyCredits === null) return { kind: 'needs_daily_limit' }
@@ -107,9 +107,9 @@ export class OperatorKeyService {
     const { store, clock, operatorKeyPrefix } = this.#deps
     if (!looksLikeApiKey(token, operatorKeyPrefix)) return undefined
     const now = clock.now()
-    const found = await store.operators.findKeyByHash(hashToken(token), now)
-    if (found === undefined) return undefined
-    const { key, role } = found
+    const keyWithRole = await store.operators.findKeyByHash(hashToken(token), now)
+    if (keyWithRole === undefined) return undefined
+    const { key, role } = keyWithRole
     if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= now)) return undefined
     if (key.networks !== null && !isAllowedFrom(key.networks)) return undefined
     if (now - (key.lastUsedAt ?? 0) >= lastUsedIntervalMs) await store.operators.recordKeyUse(key.id, now)

@@ -26,8 +26,8 @@ export class OperatorRoleService {
   /** Null takes the role, and ends the operator's sessions and keys. False for an account that is not active. @throws LastOwnerError */
   async setRole(account: string, role: OperatorRole | null, author: OperatorAuthor): Promise<boolean> {
     const { store, clock, writeAudit } = this.#deps
-    const given = role === null ? null : { name: role, provider: null }
-    const result = await store.operators.setRole(account, given, clock.now())
+    const newRole = role === null ? null : { name: role, provider: null }
+    const result = await store.operators.setRole(account, newRole, clock.now())
     if (result === undefined) return false
     const detail = { by: 'operator', before: result.before, after: role }
     await writeAudit('role_changed', account, author.client, detail, toAuditAuthor(author))

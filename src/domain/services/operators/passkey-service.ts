@@ -58,10 +58,10 @@ export class PasskeyService {
     await attemptLimits.consume('form-by-account', account.id, at)
     const challenge = protocol.createChallenge()
     await store.operators.beginPasskeyChallenge(owner, challenge, at + challengeMs)
-    const known = await this.list(account.id)
+    const passkeys = await this.list(account.id)
     return owner.purpose === 'register'
-      ? protocol.describeRegistration(account, challenge, known)
-      : protocol.describeAuthentication(challenge, known)
+      ? protocol.describeRegistration(account, challenge, passkeys)
+      : protocol.describeAuthentication(challenge, passkeys)
   }
 
   async add(
@@ -73,9 +73,9 @@ export class PasskeyService {
     const at = clock.now()
     const challenge = await store.operators.takePasskeyChallenge({ session, purpose: 'register' }, at)
     if (challenge === undefined) return 'challenge'
-    const made = await protocol.verifyRegistration(answer, challenge)
-    if (made.kind === 'refused') return made.why
-    const { credential, publicKey, counter, transports } = made
+    const registration = await protocol.verifyRegistration(answer, challenge)
+    if (registration.kind === 'refused') return registration.why
+    const { credential, publicKey, counter, transports } = registration
     const id = ids.next('psk_', at)
     const passkey = { id, account, name, credential, publicKey, counter, transports, createdAt: at }
     const result = await store.operators.addPasskey(passkey, maxPasskeys)

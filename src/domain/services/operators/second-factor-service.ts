@@ -109,8 +109,8 @@ export class SecondFactorService {
       return why === null ? { kind: 'proven', method: 'passkey' } : refuse(why)
     })
     if (result.kind === 'proven' && result.method === 'recovery_code') {
-      const left = await store.operators.countRecoveryCodes(account)
-      await writeAudit('recovery_code_used', account, client, { left })
+      const remainingCodes = await store.operators.countRecoveryCodes(account)
+      await writeAudit('recovery_code_used', account, client, { left: remainingCodes })
     }
     return result
   }

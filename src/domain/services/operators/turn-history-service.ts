@@ -82,10 +82,10 @@ export class TurnHistoryService implements TurnHistory {
 
   async listTurns(filter: TurnFilter, page: { readonly after?: TurnPosition; readonly limit: number }): Promise<TurnPage> {
     const { store } = this.#deps
-    const found = await store.turnHistory.listTurns(await this.#withAccount(filter), { ...page, limit: page.limit + 1 })
-    const turns = found.slice(0, page.limit)
+    const turnsWithNext = await store.turnHistory.listTurns(await this.#withAccount(filter), { ...page, limit: page.limit + 1 })
+    const turns = turnsWithNext.slice(0, page.limit)
     const last = turns.at(-1)
-    const next = found.length > page.limit && last !== undefined ? { startedAt: last.startedAt, id: last.id } : null
+    const next = turnsWithNext.length > page.limit && last !== undefined ? { startedAt: last.startedAt, id: last.id } : null
     return { turns, next }
   }
 
@@ -123,9 +123,9 @@ export class TurnHistoryService implements TurnHistory {
 
   async readUsage(query: UsageQuery): Promise<UsageChart> {
     assertSpan(query, query.step === 'hour' ? maxHourlySpanMs : maxUsageSteps * dayMs)
-    const resolved = await this.#withAccount(query)
-    if (query.by === 'credential' && resolved.account === undefined) throw createMissingAccountError()
-    return this.#deps.store.turnHistory.readUsage(resolved, { bounds: this.#listBounds(query) })
+    const queryWithAccount = await this.#withAccount(query)
+    if (query.by === 'credential' && queryWithAccount.account === undefined) throw createMissingAccountError()
+    return this.#deps.store.turnHistory.readUsage(queryWithAccount, { bounds: this.#listBounds(query) })
   }
 
   async readMoney(query: MoneyQuery): Promise<readonly ReportRow[]> {

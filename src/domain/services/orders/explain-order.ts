@@ -61,19 +61,22 @@ export function explainOrder(input: ExplainInput): readonly OrderFinding[] {
 type Add = (code: OrderFinding['code'], operator: string, setting?: string | null, facts?: OrderFinding['facts']) => void
 
 function addProblem(order: Order, add: Add): void {
-  const due = formatMoney(order.due)
-  const paid = order.paid === null ? 'an amount' : formatMoney(order.paid)
+  const dueText = formatMoney(order.due)
+  const paidText = order.paid === null ? 'an amount' : formatMoney(order.paid)
   const refund = `svc-gateway order refund ${order.number} --reason …`
   switch (order.problem) {
     case 'amount':
       return add(
         'amount',
-        `${paid} arrived, and ${due} is due. Ask the member for the rest and record all of it (svc-gateway order confirm ${order.number} --received …), or return it (${refund}).`,
+        `${paidText} arrived, and ${dueText} is due. Ask the member for the rest and record all of it (svc-gateway order confirm ${order.number} --received …), or return it (${refund}).`,
         null,
-        { paid, due },
+        { paid: paidText, due: dueText },
       )
     case 'currency':
-      return add('currency', `${paid} arrived, and ${due} is due in another currency. Return it: ${refund}`, null, { paid, due })
+      return add('currency', `${paidText} arrived, and ${dueText} is due in another currency. Return it: ${refund}`, null, {
+        paid: paidText,
+        due: dueText,
+      })
     case 'payment_of_another_order':
       return add(
         'payment_of_another_order',
@@ -114,11 +117,11 @@ function addWaiting({ order, notifications, provider, notifyUrl }: ExplainInput,
       null,
       { due: formatMoney(order.due), number: order.number },
     )
-  const asked =
+  const lastCheck =
     order.checkedAt === null
       ? 'has not been asked yet'
       : `was asked ${formatInstant(order.checkedAt) ?? ''} and knows of no payment`
-  add('not_paid', `The provider ${asked}. The member has not paid, or the payment is not final.`)
+  add('not_paid', `The provider ${lastCheck}. The member has not paid, or the payment is not final.`)
   const secret = notifications?.setting ?? `payments.providers.${order.provider}`
   const { acceptedAt = null, refusedAt = null, refusal = null } = notifications ?? {}
   if (refusedAt !== null && refusedAt > (acceptedAt ?? 0))

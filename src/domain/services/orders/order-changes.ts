@@ -79,15 +79,15 @@ export class OrderChanges {
     const { store, clock } = this.#deps
     const now = clock.now()
     const context = { ...(await this.#readContext(id, now)), ending }
-    let written: OrderChange | null = null
+    let writtenChange: OrderChange | null = null
     const result = await store.orders.change(id, (order, entitlement) => {
-      written = withNotices(this.#complete(order, entitlement, decide(order), context, by))
-      return written
+      writtenChange = withNotices(this.#complete(order, entitlement, decide(order), context, by))
+      return writtenChange
     })
     if (result === undefined) return undefined
     if (result === 'payment_of_another_order') return this.#refusePayment(id, by, now, author)
     if (result === 'reference_of_another_order') return this.#refuseReference(id, by, now, author)
-    if (result.isChanged && written !== null) await this.#follow(written, author)
+    if (result.isChanged && writtenChange !== null) await this.#follow(writtenChange, author)
     return result.order
   }
 
@@ -109,18 +109,19 @@ export class OrderChanges {
   async #readContext(id: string, now: number): Promise<Omit<GrantContext, 'ending'>> {
     const { store, subscriptions, calendar, ids } = this.#deps
     const order = await store.orders.find(id)
-    const former = order?.formerSubscription == null ? undefined : await store.subscriptions.find(order.formerSubscription)
-    const paidBy = former === undefined ? undefined : await store.orders.findBySubscription(former.id)
+    const formerSubscription =
+      order?.formerSubscription == null ? undefined : await store.subscriptions.find(order.formerSubscription)
+    const paidBy = formerSubscription === undefined ? undefined : await store.orders.findBySubscription(formerSubscription.id)
     return {
       subscriptions,
       calendar,
       now,
       newSubscription: ids.next('sub_', now),
       former:
-        former === undefined
+        formerSubscription === undefined
           ? null
           : {
-              subscription: former,
+              subscription: formerSubscription,
               paidBy: paidBy ?? null,
             },
     }
@@ -136,8 +137,8 @@ export class OrderChanges {
     if (transition === null) return null
     const { order, steps, takesBack = false } = transition
     if (takesBack) {
-      const ended = decideTakeBack(entitlement, context)
-      return { order, steps, ...(ended === undefined ? {} : { entitlement: ended }) }
+      const entitlementChange = decideTakeBack(entitlement, context)
+      return { order, steps, ...(entitlementChange === undefined ? {} : { entitlement: entitlementChange }) }
     }
     if (order.state !== 'paid') return { order, steps }
     if (order.problem !== null && !passingProblems.includes(order.problem))
@@ -145,11 +146,11 @@ export class OrderChanges {
     const grant = decideGrant(order, entitlement, context)
     if (grant.kind === 'problem')
       return withProblemStep(before, recordProblem(order, grant.problem, context.now), steps, context.now, by)
-    const granted =
+    const grantedItem =
       grant.kind === 'plan' ? { subscription: grant.subscription, pack: null } : { subscription: null, pack: grant.claim.id }
-    const done = recordGrant(order, granted, context.now, by)
+    const grantTransition = recordGrant(order, grantedItem, context.now, by)
     const effect = grant.kind === 'plan' ? { entitlement: grant.entitlement } : { claim: grant.claim }
-    return { order: done.order, steps: [...steps, ...done.steps], ...effect }
+    return { order: grantTransition.order, steps: [...steps, ...grantTransition.steps], ...effect }
   }
 
   /** The money of this answer belongs to another order, so this one stays unpaid. */
@@ -173,9 +174,9 @@ export class OrderChanges {
     author: OperatorAuthor | undefined,
   ): Promise<Order | undefined> {
     const { store } = this.#deps
-    let written: OrderChange | null = null
-    const result = await store.orders.change(id, (order) => (written = withNotices(decide(order))))
-    if (typeof result === 'object' && result.isChanged && written !== null) await this.#follow(written, author)
+    let writtenChange: OrderChange | null = null
+    const result = await store.orders.change(id, (order) => (writtenChange = withNotices(decide(order))))
+    if (typeof result === 'object' && result.isChanged && writtenChange !== null) await this.#follow(writtenChange, author)
     return typeof result === 'object' ? result.order : store.orders.find(id)
   }
 

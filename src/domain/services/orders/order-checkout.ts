@@ -70,14 +70,14 @@ export class OrderCheckout {
   async quote(account: Account, { item, currency, provider }: OrderRequest): Promise<QuoteAnswer> {
     const { plans, defaultPlan, packs, store, providers, clock } = this.#deps
     if (providers.size === 0) return refuse('nothing_sold')
-    const chosen = provider === undefined ? providers.values().next().value : providers.get(provider)
-    if (chosen === undefined) return refuse('unknown_provider')
+    const chosenProvider = provider === undefined ? providers.values().next().value : providers.get(provider)
+    if (chosenProvider === undefined) return refuse('unknown_provider')
     if (item.kind === 'pack') {
       const pack = packs.find(({ id }) => id === item.pack)
       if (pack === undefined) return refuse('unknown_item')
       const price = pack.prices.find((each) => each.currency === currency.toUpperCase())
       if (price === undefined || price.amount === 0) return refuse('unknown_price')
-      return { kind: 'good', quote: toPackQuote(pack, price, chosen.name, clock.now()) }
+      return { kind: 'good', quote: toPackQuote(pack, price, chosenProvider.name, clock.now()) }
     }
     const plan = Object.hasOwn(plans, item.plan) ? plans[item.plan] : undefined
     if (plan === undefined || plan.id === defaultPlan) return refuse('unknown_item')
@@ -85,7 +85,7 @@ export class OrderCheckout {
     if (price === undefined) return refuse('unknown_price')
     const entitlement = await store.subscriptions.findEntitlement(account.id)
     if (entitlement === undefined || entitlement.isDeleted) return refuse('unknown_item')
-    return this.#quotePlan(entitlement, plan, item.interval, price, chosen)
+    return this.#quotePlan(entitlement, plan, item.interval, price, chosenProvider)
   }
 
   /** Without a provider, the price of an upgrade at the provider is not asked for. */
@@ -99,20 +99,21 @@ export class OrderCheckout {
     const { store, subscriptions, clock, calendar } = this.#deps
     const now = clock.now()
     const queue = subscriptions.toQueue(entitlement)
-    const running = queue.subscriptions.find(isRunning)
-    const runningOrder = running === undefined ? null : ((await store.orders.findBySubscription(running.id)) ?? null)
+    const runningSubscription = queue.subscriptions.find(isRunning)
+    const runningOrder =
+      runningSubscription === undefined ? null : ((await store.orders.findBySubscription(runningSubscription.id)) ?? null)
     // What is stored at the order may be a version that exists already.
     const terms: PlanTerms = { id: `${plan.id}@0`, version: 0, plan }
-    const planned = quotePlan({ terms, interval, price, queue, runningOrder, now }, subscriptions.rules)
-    if (planned === null) return refuse('never_begins')
+    const planQuote = quotePlan({ terms, interval, price, queue, runningOrder, now }, subscriptions.rules)
+    if (planQuote === null) return refuse('never_begins')
     const base = { item: { kind: 'plan' as const, terms, interval }, price, provider: provider?.name ?? '' }
 
-    if (running?.renewal === 'provider' && running.state !== 'cancelled') {
+    if (runningSubscription?.renewal === 'provider' && runningSubscription.state !== 'cancelled') {
       const reference = runningOrder?.providerSubscription ?? null
-      const isHigher = comparePlans(plan, running.terms.plan) > 0 && running.state === 'active'
+      const isHigher = comparePlans(plan, runningSubscription.terms.plan) > 0 && runningSubscription.state === 'active'
       if (reference === null || !isHigher) return refuse('renews_itself')
       if (provider === null)
-        return { kind: 'good', quote: { ...base, ...planned, due: price, renews: true, providerSubscription: reference } }
+        return { kind: 'good', quote: { ...base, ...planQuote, due: price, renews: true, providerSubscription: reference } }
       if (provider.name !== runningOrder?.provider || provider.subscriptions === undefined) return refuse('renews_itself')
       const isSameInterval = runningOrder.item.kind === 'plan' && runningOrder.item.interval === interval
       let due: Money
@@ -128,23 +129,23 @@ export class OrderCheckout {
           ...base,
           event: 'upgrade',
           credit: Math.max(0, price.amount - due.amount),
-          creditedDays: planned.creditedDays,
-          formerSubscription: running.id,
+          creditedDays: planQuote.creditedDays,
+          formerSubscription: runningSubscription.id,
           due,
           startsAt: now,
-          endsAt: isSameInterval ? running.endsAt : calendar.addSpan(now, toSpan(interval)),
+          endsAt: isSameInterval ? runningSubscription.endsAt : calendar.addSpan(now, toSpan(interval)),
           isWaiting: false,
-          interrupts: running.terms.plan.name,
+          interrupts: runningSubscription.terms.plan.name,
           renews: true,
           providerSubscription: reference,
         },
       }
     }
-    const due = { amount: price.amount - planned.credit, currency: price.currency }
+    const due = { amount: price.amount - planQuote.credit, currency: price.currency }
     if (due.amount <= 0) return refuse('nothing_to_pay')
     // One that waits would be charged again before it begins.
-    const renews = provider?.subscriptions !== undefined && !planned.isWaiting
-    return { kind: 'good', quote: { ...base, ...planned, due, renews, providerSubscription: null } }
+    const renews = provider?.subscriptions !== undefined && !planQuote.isWaiting
+    return { kind: 'good', quote: { ...base, ...planQuote, due, renews, providerSubscription: null } }
   }
 
   /** Stores the order of a quote; the stored one where the request was made before. Null: too many orders are open. */
@@ -160,7 +161,7 @@ export class OrderCheckout {
         ? { ...quote.item, terms: await store.subscriptions.ensureTerms(quote.item.terms.plan, now) }
         : quote.item
     // Entered once, it stands on the receipts that follow.
-    const [former] = await store.orders.list({ account: account.id, limit: 1 })
+    const [latestOrder] = await store.orders.list({ account: account.id, limit: 1 })
     const draft: OrderDraft = {
       id: ids.next('ord_', now),
       account: account.id,
@@ -198,13 +199,13 @@ export class OrderCheckout {
       checkedAt: null,
       notifiedAt: null,
       failure: null,
-      buyer: former?.buyer ?? [],
+      buyer: latestOrder?.buyer ?? [],
     }
     const facts = { event: quote.event, due: formatMoney(quote.due), provider: quote.provider }
     const steps: readonly OrderStep[] = [{ at: now, kind: 'created', by: 'member', facts }]
     const rules = { maxOpen: maxOpenOrders, year: new Date(now).getUTCFullYear() }
-    const created = await store.orders.create(draft, steps, rules)
-    return created === null ? null : { ...created, steps }
+    const creation = await store.orders.create(draft, steps, rules)
+    return creation === null ? null : { ...creation, steps }
   }
 }
 

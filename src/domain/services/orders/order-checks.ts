@@ -56,8 +56,8 @@ export class OrderChecks {
 
   /** A check that runs already answers this one too. */
   async check(id: string, by: OrderActor): Promise<Order | undefined> {
-    const running = this.#running.get(id)
-    if (running !== undefined) return running
+    const runningCheck = this.#running.get(id)
+    if (runningCheck !== undefined) return runningCheck
     const check = this.#checkNow(id, by).finally(() => this.#running.delete(id))
     this.#running.set(id, check)
     return check
@@ -111,17 +111,19 @@ export class OrderChecks {
   /** Idempotent by the order at the provider, so that it can be repeated until the answer is stored. */
   async #open(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
     const { clock } = this.#deps
-    const opened = await this.#createPayment(order, provider)
-    const changed = await this.#changes.apply(order.id, by, (stored) => {
+    const openedCheckout = await this.#createPayment(order, provider)
+    const changedOrder = await this.#changes.apply(order.id, by, (stored) => {
       if (stored.reference !== null) return null
-      if (stored.state === 'created') return recordOpened(stored, opened, clock.now(), by)
+      if (stored.state === 'created') return recordOpened(stored, openedCheckout, clock.now(), by)
       // Cancelled while the provider opened it.
-      return { order: { ...stored, reference: opened.reference, nextCheckAt: clock.now() }, steps: [] }
+      return { order: { ...stored, reference: openedCheckout.reference, nextCheckAt: clock.now() }, steps: [] }
     })
-    if (changed?.reference !== opened.reference) return
-    if (changed.state === 'cancelled') await provider.cancel({ order: order.id, reference: opened.reference, payment: null })
+    if (changedOrder?.reference !== openedCheckout.reference) return
+    if (changedOrder.state === 'cancelled')
+      await provider.cancel({ order: order.id, reference: openedCheckout.reference, payment: null })
     // A change at the provider may be paid already.
-    if (changed.state === 'cancelled' || order.providerSubscription !== null) await this.#askUnpaid(changed, provider, by)
+    if (changedOrder.state === 'cancelled' || order.providerSubscription !== null)
+      await this.#askUnpaid(changedOrder, provider, by)
   }
 
   async #createPayment(order: Order, provider: PaymentProvider): Promise<OpenedCheckout> {
@@ -155,16 +157,16 @@ export class OrderChecks {
     const { reference } = order
     if (reference === null) return
     const ref = { order: order.id, reference, payment: order.payment }
-    const found = await provider.query(ref)
-    const changed = await this.#recordUnpaidFacts(order.id, found, by)
-    if (changed?.state === 'granted') return this.#followRenewals(changed, provider, by)
-    if (changed?.state === 'paid') return this.#stopRenewal(changed, provider)
+    const paymentFacts = await provider.query(ref)
+    const changedOrder = await this.#recordUnpaidFacts(order.id, paymentFacts, by)
+    if (changedOrder?.state === 'granted') return this.#followRenewals(changedOrder, provider, by)
+    if (changedOrder?.state === 'paid') return this.#stopRenewal(changedOrder, provider)
     const now = clock.now()
-    if (changed?.state !== 'sent' || now < changed.expiresAt) {
-      if (changed?.state === 'sent' && provider.isConfirmedByHand) await this.#waitForExpiry(changed, by)
+    if (changedOrder?.state !== 'sent' || now < changedOrder.expiresAt) {
+      if (changedOrder?.state === 'sent' && provider.isConfirmedByHand) await this.#waitForExpiry(changedOrder, by)
       return
     }
-    if (found.state === 'pending') return
+    if (paymentFacts.state === 'pending') return
     // Closed at the provider first, so that it cannot be paid after it has expired here.
     await provider.cancel(ref)
     const facts = await provider.query(ref)
@@ -201,7 +203,7 @@ export class OrderChecks {
       await this.#recordPaidAgain(order, facts, by)
       const isGoingBack = facts.refunded > order.refunded || facts.dispute === 'lost'
       const ending = isGoingBack ? await this.#refunds.listEndingWith(order) : []
-      const changed = await this.#changes.apply(
+      const changedOrder = await this.#changes.apply(
         order.id,
         by,
         (stored) =>
@@ -210,10 +212,10 @@ export class OrderChecks {
             : null,
         { ending },
       )
-      if (changed?.state === 'refunded') return this.#followRefund(changed, provider, by)
-      if (changed?.state === 'disputed') await this.#refunds.lockDisputed(changed, by)
-      if (changed !== undefined) await this.#stopRenewal(changed, provider)
-      if (changed?.state !== 'granted' && changed?.state !== 'disputed') return
+      if (changedOrder?.state === 'refunded') return this.#followRefund(changedOrder, provider, by)
+      if (changedOrder?.state === 'disputed') await this.#refunds.lockDisputed(changedOrder, by)
+      if (changedOrder !== undefined) await this.#stopRenewal(changedOrder, provider)
+      if (changedOrder?.state !== 'granted' && changedOrder?.state !== 'disputed') return
     } else {
       // What stood against the grant may be gone.
       await this.#changes.apply(order.id, by, (stored) =>
@@ -232,13 +234,13 @@ export class OrderChecks {
       return this.#followRefund(order, provider, by)
     const facts = await provider.query({ order: order.id, reference, payment })
     const ending = await this.#refunds.listEndingWith(order)
-    const changed = await this.#changes.apply(
+    const changedOrder = await this.#changes.apply(
       order.id,
       by,
       (stored) => (isRefundedInPart(stored) ? recordAfterPayment(stored, facts, this.#deps.clock.now(), by) : null),
       { ending },
     )
-    return this.#followRefund(changed ?? order, provider, by)
+    return this.#followRefund(changedOrder ?? order, provider, by)
   }
 
   /** Not every provider can close what the operator confirms by hand, so that the member may pay it there too. */
@@ -301,9 +303,9 @@ export class OrderChecks {
       const ref = { order: id, reference: order.reference, payment: order.payment }
       await provider.cancel(ref)
       const facts = await provider.query(ref)
-      const changed = await this.#recordUnpaidFacts(id, facts, by, author)
+      const changedOrder = await this.#recordUnpaidFacts(id, facts, by, author)
       // What is paid and not final yet may become money after days, so that it is asked about until then.
-      return changed?.state === 'sent' && facts.state !== 'pending' ? await close() : changed
+      return changedOrder?.state === 'sent' && facts.state !== 'pending' ? await close() : changedOrder
     } catch (error) {
       await this.recordFailure(order, error, by, author)
       return store.orders.find(id)
@@ -312,10 +314,10 @@ export class OrderChecks {
 
   async sweep(signal?: AbortSignal): Promise<void> {
     const { store, clock } = this.#deps
-    const due = [...(await store.orders.listDue(clock.now(), maxPerSweep, maxPauseMs))]
+    const dueOrders = [...(await store.orders.listDue(clock.now(), maxPerSweep, maxPauseMs))]
     const errors: unknown[] = []
     const work = async (): Promise<void> => {
-      for (let order = due.shift(); order !== undefined; order = due.shift())
+      for (let order = dueOrders.shift(); order !== undefined; order = dueOrders.shift())
         if (signal?.aborted !== true) {
           try {
             await this.check(order.id, 'sweep')

@@ -39,7 +39,7 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
   const { subscriptions, now, newSubscription } = context
   const queue = subscriptions.toQueue(entitlement)
   const { terms, interval } = order.item
-  const former = queue.subscriptions.find(({ id }) => id === order.formerSubscription)
+  const formerSubscription = queue.subscriptions.find(({ id }) => id === order.formerSubscription)
   const arrange = (changed: readonly Subscription[], subscription: string): Grant => ({
     kind: 'plan',
     subscription,
@@ -48,42 +48,55 @@ export function decideGrant(order: Order, entitlement: Entitlement | undefined, 
 
   const isContinued =
     order.providerSubscription !== null && order.providerSubscription === context.former?.paidBy?.providerSubscription
-  if (former !== undefined && isContinued && isRunning(former) && former.endsAt !== null) {
-    const endsAt = computeContinuedEnd(order, { ...former, endsAt: former.endsAt }, context)
+  if (formerSubscription !== undefined && isContinued && isRunning(formerSubscription) && formerSubscription.endsAt !== null) {
+    const endsAt = computeContinuedEnd(order, { ...formerSubscription, endsAt: formerSubscription.endsAt }, context)
     // The operator may have moved the subscription to better terms since the renewal was seen, which stay.
     const isMovedSince =
-      order.event === 'renewal' && former.nextTerms !== terms.id && !includesPlan(terms.plan, former.terms.plan)
-    const continued: Subscription = {
-      ...former,
-      terms: isMovedSince ? former.terms : terms,
+      order.event === 'renewal' &&
+      formerSubscription.nextTerms !== terms.id &&
+      !includesPlan(terms.plan, formerSubscription.terms.plan)
+    const continuedSubscription: Subscription = {
+      ...formerSubscription,
+      terms: isMovedSince ? formerSubscription.terms : terms,
       // A move that was not announced in time waits for the renewal after this one.
-      nextTerms: terms.id === former.terms.id && former.nextTerms !== terms.id ? former.nextTerms : null,
+      nextTerms:
+        terms.id === formerSubscription.terms.id && formerSubscription.nextTerms !== terms.id
+          ? formerSubscription.nextTerms
+          : null,
       order: order.id,
       renewal: 'provider',
       state: 'active',
       endsAt,
     }
     return arrange(
-      queue.subscriptions.map((each) => (each === former ? continued : each)),
-      former.id,
+      queue.subscriptions.map((each) => (each === formerSubscription ? continuedSubscription : each)),
+      formerSubscription.id,
     )
   }
 
   if (!canBegin(terms.plan, queue.basePlan, subscriptions.rules)) return { kind: 'problem', problem: 'never_begins' }
-  if (order.credit > 0 && !isCreditLeft(order, former, context)) return { kind: 'problem', problem: 'credit_used' }
+  if (order.credit > 0 && !isCreditLeft(order, formerSubscription, context)) return { kind: 'problem', problem: 'credit_used' }
   // Two orders may have been paid at the same time: one of them renews, and the other one's renewal is cancelled at the provider.
   const isRenewed = queue.subscriptions.some(
-    (each) => each !== former && each.renewal === 'provider' && each.state !== 'cancelled',
+    (each) => each !== formerSubscription && each.renewal === 'provider' && each.state !== 'cancelled',
   )
   const renewal = order.renews && order.providerSubscription !== null && !isRenewed ? ('provider' as const) : ('manual' as const)
-  const added = createPurchased({ id: newSubscription, account: order.account, terms, interval, order: order.id, renewal, now })
-  const kept = queue.subscriptions.map((each): Subscription => {
-    if (each !== former) return each
+  const purchasedSubscription = createPurchased({
+    id: newSubscription,
+    account: order.account,
+    terms,
+    interval,
+    order: order.id,
+    renewal,
+    now,
+  })
+  const otherSubscriptions = queue.subscriptions.map((each): Subscription => {
+    if (each !== formerSubscription) return each
     if (order.event === 'upgrade') return { ...each, state: 'ended', endedAt: now }
     // Interrupted: the provider renews the new one from now on.
     return isContinued ? { ...each, ...endRenewal(each) } : each
   })
-  return arrange([...kept, added], newSubscription)
+  return arrange([...otherSubscriptions, purchasedSubscription], newSubscription)
 }
 
 /** A renewal adds an interval; a change of the interval begins a new one now; any other change keeps the end. */
@@ -128,8 +141,8 @@ export function decideTakeBack(
   if (entitlement === undefined || entitlement.isDeleted) return undefined
   const queue = subscriptions.toQueue(entitlement)
   if (!queue.subscriptions.some(({ id }) => ending.includes(id))) return undefined
-  const changed = queue.subscriptions.map((each): Subscription =>
+  const changedSubscriptions = queue.subscriptions.map((each): Subscription =>
     ending.includes(each.id) ? { ...each, state: 'ended', endedAt: now } : each,
   )
-  return subscriptions.arrange(entitlement, { ...queue, subscriptions: changed }, now, { endsDue: false })
+  return subscriptions.arrange(entitlement, { ...queue, subscriptions: changedSubscriptions }, now, { endsDue: false })
 }

@@ -39,15 +39,15 @@ export class OrderRefunds {
     const { paid, item } = order
     // Of one that was refunded in part, the rest.
     if (paid === null || (order.state !== 'granted' && order.state !== 'paid' && order.state !== 'refunded')) return undefined
-    const left = paid.amount - order.refunded
+    const refundableAmount = paid.amount - order.refunded
     const isByHand = isSentByHand(order, provider)
     if (order.state === 'paid' || item.kind === 'plan') {
       const { ending, credited } = await this.#findPaidFor(order)
-      const amount = Math.max(0, left - credited)
+      const amount = Math.max(0, refundableAmount - credited)
       return { max: { ...paid, amount }, unspentCredits: null, endsPlan: ending.length > 0, isByHand }
     }
     const unspentCredits = await this.#countUnspent(order)
-    const amount = Math.min(left, scale(paid.amount, unspentCredits, item.credits))
+    const amount = Math.min(refundableAmount, scale(paid.amount, unspentCredits, item.credits))
     return { max: { ...paid, amount }, unspentCredits, endsPlan: false, isByHand }
   }
 
@@ -66,28 +66,31 @@ export class OrderRefunds {
     const quote = await this.quote(order, provider)
     if (quote === undefined || order.paid === null) return { kind: 'refused', reason: 'not_paid' }
     if (quote.max.amount === 0) return { kind: 'refused', reason: 'nothing_left' }
-    const refunded = amount ?? quote.max.amount
-    if (!Number.isSafeInteger(refunded) || refunded < 1 || refunded > quote.max.amount)
+    const refundAmount = amount ?? quote.max.amount
+    if (!Number.isSafeInteger(refundAmount) || refundAmount < 1 || refundAmount > quote.max.amount)
       return { kind: 'refused', reason: 'too_much' }
     const { item, paid } = order
-    const unspent = quote.unspentCredits ?? 0
+    const unspentCredits = quote.unspentCredits ?? 0
     // Rounded up, so that no credits remain for the money.
     const lockedCredits =
       item.kind === 'pack' && order.state !== 'paid'
-        ? Math.min(unspent, refunded === quote.max.amount ? unspent : Math.ceil((refunded / paid.amount) * item.credits))
+        ? Math.min(
+            unspentCredits,
+            refundAmount === quote.max.amount ? unspentCredits : Math.ceil((refundAmount / paid.amount) * item.credits),
+          )
         : 0
     const now = clock.now()
     // Counted before, so that a refund whose answer is lost counts too.
-    const moved = countMovedCredits({ ...paid, amount: refunded }, lockedCredits)
-    if (!(await this.#fitsDailyLimit(author, moved, now))) return { kind: 'refused', reason: 'over_daily_limit' }
-    const refund: OrderRefund = { id: ids.next('ref_', now), amount: refunded, lockedCredits, reason }
+    const movedCredits = countMovedCredits({ ...paid, amount: refundAmount }, lockedCredits)
+    if (!(await this.#fitsDailyLimit(author, movedCredits, now))) return { kind: 'refused', reason: 'over_daily_limit' }
+    const refund: OrderRefund = { id: ids.next('ref_', now), amount: refundAmount, lockedCredits, reason }
     const facts = {
-      money: formatMoney({ ...paid, amount: refunded }),
+      money: formatMoney({ ...paid, amount: refundAmount }),
       refund: refund.id,
       reason,
       ...(lockedCredits === 0 ? {} : { lockedCredits }),
     }
-    const started = await changes.apply(
+    const startedOrder = await changes.apply(
       id,
       by,
       (stored) =>
@@ -99,8 +102,8 @@ export class OrderRefunds {
             },
       { author },
     )
-    if (started?.refund?.id !== refund.id) return { kind: 'refused', reason: 'running' }
-    return this.advance(started, provider, by, author)
+    if (startedOrder?.refund?.id !== refund.id) return { kind: 'refused', reason: 'running' }
+    return this.advance(startedOrder, provider, by, author)
   }
 
   /** Only keys have a limit. */
@@ -135,7 +138,7 @@ export class OrderRefunds {
         ? { state: 'done', reference: 'by hand' }
         : await askForRefund(provider, { order: order.id, reference, payment: order.payment }, paid, refund)
     if (facts.state === 'failed') await this.#unlock(order, refund)
-    const changed = await changes.apply(
+    const changedOrder = await changes.apply(
       order.id,
       by,
       (stored) => {
@@ -156,9 +159,9 @@ export class OrderRefunds {
       },
       { ending, author },
     )
-    if (changed === undefined) return { kind: 'refused', reason: 'unknown' }
-    if (facts.state === 'failed') return { kind: 'failed', order: changed }
-    return { kind: facts.state === 'done' ? 'done' : 'started', order: changed, byHand }
+    if (changedOrder === undefined) return { kind: 'refused', reason: 'unknown' }
+    if (facts.state === 'failed') return { kind: 'failed', order: changedOrder }
+    return { kind: facts.state === 'done' ? 'done' : 'started', order: changedOrder, byHand }
   }
 
   /** The subscriptions that end when all money of an order goes back: also those that took off their price what it had paid for. */
@@ -182,15 +185,15 @@ export class OrderRefunds {
     const later = (await this.#deps.store.orders.list({ account, states, limit: maxLater })).filter((each) => each.id > id)
     const isRenewed = later.some((each) => each.subscription === subscription && each.event === 'renewal')
     const followers: string[] = []
-    let credited = 0
+    let creditedAmount = 0
     // Oldest first, so that each upgrade comes after the one that it follows.
     for (const { formerSubscription, subscription: next, credit } of later.toReversed()) {
       if (credit === 0 || next === null || next === formerSubscription) continue
-      if (formerSubscription === subscription) credited += credit
+      if (formerSubscription === subscription) creditedAmount += credit
       else if (formerSubscription === null || !followers.includes(formerSubscription)) continue
       followers.push(next)
     }
-    return { ending: isRenewed ? [] : [subscription], followers, credited }
+    return { ending: isRenewed ? [] : [subscription], followers, credited: creditedAmount }
   }
 
   /** While the member's bank demands the money back, the unspent credits of a pack cannot be spent. */
@@ -202,11 +205,11 @@ export class OrderRefunds {
         const now = clock.now()
         const lockedCredits = await this.#countUnspent(current)
         const refund = { id: ids.next('ref_', now), amount: current.paid?.amount ?? 0, lockedCredits, reason: 'dispute' }
-        const stored = await changes.apply(order.id, by, (each) =>
+        const disputedOrder = await changes.apply(order.id, by, (each) =>
           each.state === 'disputed' ? { order: { ...each, refund }, steps: [] } : null,
         )
-        if (stored?.refund?.id !== refund.id) return
-        current = stored
+        if (disputedOrder?.refund?.id !== refund.id) return
+        current = disputedOrder
       }
       if (current.refund !== null && (await this.#lock(current, current.refund))) return
     }
@@ -306,11 +309,12 @@ function complete(
   by: OrderActor,
 ): Transition & { readonly takesBack: boolean } {
   const money = formatMoney({ amount: refund.amount, currency: order.paid?.currency ?? order.due.currency })
-  const refunded = order.refunded + refund.amount
-  const left = (order.paid?.amount ?? 0) - refunded
+  const refundedAmount = order.refunded + refund.amount
+  const remainingAmount = (order.paid?.amount ?? 0) - refundedAmount
   // The rest of what grants nothing stays to be refunded, or completed.
-  const state = order.grantedAt === null && left > 0 ? 'paid' : 'refunded'
-  const problem = state === 'refunded' ? null : left < order.due.amount && order.problem !== 'currency' ? 'amount' : order.problem
+  const state = order.grantedAt === null && remainingAmount > 0 ? 'paid' : 'refunded'
+  const problem =
+    state === 'refunded' ? null : remainingAmount < order.due.amount && order.problem !== 'currency' ? 'amount' : order.problem
   const isFollowed = state === 'paid' || order.providerSubscription !== null
   return {
     order: {
@@ -318,7 +322,7 @@ function complete(
       state,
       problem,
       failure: null,
-      refunded,
+      refunded: refundedAmount,
       closedAt: state === 'paid' ? null : now,
       nextCheckAt: isFollowed ? computeNextCheck({ checks: 0 }, now) : null,
     },

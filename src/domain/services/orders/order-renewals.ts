@@ -68,8 +68,8 @@ export function chooseRenewalTerms(
 /** What terms cost in the currency and interval of an order; null where they have no such price. */
 function findPrice({ plan }: PlanTerms, { item, price }: Pick<Order, 'item' | 'price'>): Money | null {
   if (item.kind !== 'plan') return null
-  const found = plan.prices.find((each) => each.interval === item.interval && each.currency.toUpperCase() === price.currency)
-  return found === undefined ? null : toMoney(found.amount, price.currency)
+  const planPrice = plan.prices.find((each) => each.interval === item.interval && each.currency.toUpperCase() === price.currency)
+  return planPrice === undefined ? null : toMoney(planPrice.amount, price.currency)
 }
 
 /**
@@ -81,12 +81,12 @@ export async function findRenewalPrice(
   last: Pick<Order, 'item' | 'price'>,
   wasAnnounced: (terms: string) => Promise<boolean>,
 ): Promise<Money> {
-  let allowed = last.price
+  let allowedPrice = last.price
   for (const each of last.item.kind === 'plan' ? [last.item.terms, terms] : []) {
     const price = findPrice(each, last)
-    if (price !== null && (price.amount <= allowed.amount || (await wasAnnounced(each.id)))) allowed = price
+    if (price !== null && (price.amount <= allowedPrice.amount || (await wasAnnounced(each.id)))) allowedPrice = price
   }
-  return allowed
+  return allowedPrice
 }
 
 export class OrderRenewals {
@@ -102,10 +102,10 @@ export class OrderRenewals {
     if (reference === null || provider.subscriptions === undefined) return
     const facts = await provider.subscriptions.query(reference)
     for (const invoice of facts.invoices) await this.#renew(root, reference, invoice, by)
-    const renewed = await this.#findRenewed(root)
-    if (renewed === undefined) await this.#stopUnused(root, reference, facts, provider.subscriptions)
-    else await this.#changePrice(renewed.last, renewed.subscription, provider.subscriptions)
-    const endsAt = renewed === undefined ? null : await this.#applyState(renewed.subscription, facts)
+    const renewedPurchase = await this.#findRenewed(root)
+    if (renewedPurchase === undefined) await this.#stopUnused(root, reference, facts, provider.subscriptions)
+    else await this.#changePrice(renewedPurchase.last, renewedPurchase.subscription, provider.subscriptions)
+    const endsAt = renewedPurchase === undefined ? null : await this.#applyState(renewedPurchase.subscription, facts)
     await this.#scheduleNext(root, facts, endsAt, by)
   }
 
@@ -120,8 +120,8 @@ export class OrderRenewals {
     const current = await this.#findCurrent(last, subscription)
     const next = await this.#chooseTerms(current, last, subscription)
     // What the provider was told to charge: by the terms of the running span or of the last order, or the price before for the last time.
-    const own = findPrice(last.item.terms, last) ?? last.price
-    const prices = [own, last.price, current.price].toSorted((one, other) => other.amount - one.amount)
+    const termsPrice = findPrice(last.item.terms, last) ?? last.price
+    const prices = [termsPrice, last.price, current.price].toSorted((one, other) => other.amount - one.amount)
     const price = prices.find(({ amount }) => amount <= invoice.money.amount) ?? prices.at(-1) ?? last.price
     const draft: OrderDraft = {
       ...last,
@@ -161,9 +161,9 @@ export class OrderRenewals {
     const steps: readonly OrderStep[] = [
       { at: now, kind: 'created', by, facts: { event: 'renewal', provider: root.provider, reference: invoice.reference } },
     ]
-    const created = await store.orders.create(draft, steps, { maxOpen: Infinity, year: new Date(now).getUTCFullYear() })
-    if (created === null) return
-    const { order, isNew } = created
+    const creation = await store.orders.create(draft, steps, { maxOpen: Infinity, year: new Date(now).getUTCFullYear() })
+    if (creation === null) return
+    const { order, isNew } = creation
     if (isNew) await changes.report(order, steps)
     const { money, payment } = invoice
     await changes.apply(order.id, by, (stored) =>
@@ -198,11 +198,12 @@ export class OrderRenewals {
       const price = terms === undefined ? null : findPrice(terms, last)
       return terms === undefined || price === null ? null : { terms, price }
     }
-    const newest = toPriced(await findNewestTerms(current.terms.plan.id))
+    const newestTerms = toPriced(await findNewestTerms(current.terms.plan.id))
     const movedTo = subscription?.nextTerms ?? null
-    const moved = movedTo === null ? null : toPriced(await store.subscriptions.findTerms(movedTo))
-    if (moved === null || subscription === undefined || movedTo === null) return chooseRenewalTerms(current, newest, null)
-    return chooseRenewalTerms(current, newest, { ...moved, wasAnnounced: await wasAnnounced(subscription, movedTo) })
+    const movedTerms = movedTo === null ? null : toPriced(await store.subscriptions.findTerms(movedTo))
+    if (movedTerms === null || subscription === undefined || movedTo === null)
+      return chooseRenewalTerms(current, newestTerms, null)
+    return chooseRenewalTerms(current, newestTerms, { ...movedTerms, wasAnnounced: await wasAnnounced(subscription, movedTo) })
   }
 
   /** The subscription that the provider's one renews, with what paid for it last; undefined where it has ended here. */
@@ -224,8 +225,8 @@ export class OrderRenewals {
     atProvider: ProviderSubscriptions,
   ): Promise<void> {
     if (facts.state !== 'active' && facts.state !== 'past_due') return
-    const own = root.subscription === null ? undefined : await this.#deps.store.subscriptions.find(root.subscription)
-    const isOver = own === undefined || own.state === 'ended'
+    const rootSubscription = root.subscription === null ? undefined : await this.#deps.store.subscriptions.find(root.subscription)
+    const isOver = rootSubscription === undefined || rootSubscription.state === 'ended'
     await (isOver ? atProvider.cancelNow(reference) : atProvider.cancelAtEnd(reference))
   }
 
@@ -247,11 +248,16 @@ export class OrderRenewals {
     }
     const result = await store.subscriptions.change(account, (entitlement) => {
       if (entitlement.isDeleted) return null
-      const changed = entitlement.subscriptions.map(decide)
-      if (changed.every((each, index) => each === entitlement.subscriptions[index])) return null
-      return subscriptions.arrange(entitlement, { ...subscriptions.toQueue(entitlement), subscriptions: changed }, now, {
-        endsDue: false,
-      })
+      const changedSubscriptions = entitlement.subscriptions.map(decide)
+      if (changedSubscriptions.every((each, index) => each === entitlement.subscriptions[index])) return null
+      return subscriptions.arrange(
+        entitlement,
+        { ...subscriptions.toQueue(entitlement), subscriptions: changedSubscriptions },
+        now,
+        {
+          endsDue: false,
+        },
+      )
     })
     if (result?.change != null) onCredentialsChanged(account)
     return (await store.subscriptions.find(found.id))?.endsAt ?? null
@@ -277,15 +283,15 @@ export class OrderRenewals {
   /** The plans that a provider renews, the running one first, each with its first order. */
   async listRenewing(account: string): Promise<readonly RenewingPlan[]> {
     const { store } = this.#deps
-    const renewing: RenewingPlan[] = []
+    const renewingPlans: RenewingPlan[] = []
     for (const subscription of await store.subscriptions.list(account)) {
       if (subscription.renewal !== 'provider') continue
       const paidBy = await store.orders.findBySubscription(subscription.id)
       if (paidBy?.providerSubscription == null) continue
       const root = await store.orders.findByProviderSubscription(paidBy.provider, paidBy.providerSubscription)
-      if (root !== undefined) renewing.push({ subscription, root })
+      if (root !== undefined) renewingPlans.push({ subscription, root })
     }
-    return renewing.toSorted((one, other) => Number(isRunning(other.subscription)) - Number(isRunning(one.subscription)))
+    return renewingPlans.toSorted((one, other) => Number(isRunning(other.subscription)) - Number(isRunning(one.subscription)))
   }
 
   async findRenewing(account: string): Promise<RenewingPlan | undefined> {
@@ -294,10 +300,10 @@ export class OrderRenewals {
 
   /** Ends the renewal at the provider, and the plan with what is paid. @throws PaymentProviderError */
   async cancelAtEnd(account: string, provider: PaymentProvider, by: OrderActor): Promise<boolean> {
-    const found = await this.findRenewing(account)
-    if (found?.root.providerSubscription == null || provider.subscriptions === undefined) return false
-    const { root, subscription } = found
-    await provider.subscriptions.cancelAtEnd(found.root.providerSubscription)
+    const renewingPlan = await this.findRenewing(account)
+    if (renewingPlan?.root.providerSubscription == null || provider.subscriptions === undefined) return false
+    const { root, subscription } = renewingPlan
+    await provider.subscriptions.cancelAtEnd(renewingPlan.root.providerSubscription)
     await this.#applyState(subscription, { state: 'cancelled', invoices: [], nextChargeAt: null })
     const now = this.#deps.clock.now()
     await this.#deps.changes.apply(root.id, by, (order) => ({

@@ -83,17 +83,20 @@ export class OrderService implements OrderServicePort {
 
   async create(account: Account, request: OrderRequest, client: ClientInfo): Promise<OrderAnswer> {
     const { store, writeAudit } = this.#deps
-    const stored = await store.orders.findByRequest(account.id, request.requestId)
-    if (stored !== undefined)
-      return { kind: 'good', order: stored.state === 'created' ? ((await this.check(stored.id, 'member')) ?? stored) : stored }
+    const storedOrder = await store.orders.findByRequest(account.id, request.requestId)
+    if (storedOrder !== undefined)
+      return {
+        kind: 'good',
+        order: storedOrder.state === 'created' ? ((await this.check(storedOrder.id, 'member')) ?? storedOrder) : storedOrder,
+      }
     const answer = await this.#checkout.quote(account, request)
     if (answer.kind === 'refused') return answer
     const { maxDue = Infinity } = request
     const isAsShown = answer.quote.due.amount <= maxDue
     if (!isAsShown) return { kind: 'refused', reason: 'price_changed' }
-    const created = await this.#checkout.store(account, request, answer.quote)
-    if (created === null) return { kind: 'refused', reason: 'too_many_open' }
-    const { order, isNew, steps } = created
+    const creation = await this.#checkout.store(account, request, answer.quote)
+    if (creation === null) return { kind: 'refused', reason: 'too_many_open' }
+    const { order, isNew, steps } = creation
     if (isNew) {
       await writeAudit('order_created', account.id, client, { order: order.id, number: order.number, ...steps[0]?.facts })
     }
@@ -144,8 +147,8 @@ export class OrderService implements OrderServicePort {
     const isOfProvider =
       open !== undefined && open.reference !== null && providers.get(open.provider)?.isConfirmedByHand === false
     if (open?.state === 'sent' && isOfProvider) {
-      const closed = await this.cancel(id, 'operator', author)
-      if (closed?.state === 'sent') return closed
+      const closedOrder = await this.cancel(id, 'operator', author)
+      if (closedOrder?.state === 'sent') return closedOrder
     }
     const decide = (order: Order): Transition | null => {
       const now = clock.now()
@@ -153,20 +156,20 @@ export class OrderService implements OrderServicePort {
       if (order.paidAt === null) return recordPayment(order, money, now, 'operator')
       if (order.state !== 'paid' || (order.problem !== 'amount' && order.problem !== 'currency')) return null
       const facts = { money: formatMoney(received) }
-      const left = { ...received, amount: received.amount - order.refunded }
+      const netReceived = { ...received, amount: received.amount - order.refunded }
       return {
-        order: { ...order, paid: received, problem: findPaymentProblem(order, left) },
+        order: { ...order, paid: received, problem: findPaymentProblem(order, netReceived) },
         steps: [{ at: now, kind: 'payment_corrected', by: 'operator', facts }],
       }
     }
-    const confirmed = await this.#changes.apply(id, 'operator', decide, { author })
+    const confirmedOrder = await this.#changes.apply(id, 'operator', decide, { author })
     // Where the provider could not close it, the member may have paid it there too.
-    return confirmed?.state === 'granted' && confirmed.nextCheckAt === null && isOfProvider
+    return confirmedOrder?.state === 'granted' && confirmedOrder.nextCheckAt === null && isOfProvider
       ? this.#changes.apply(id, 'operator', (order) => {
           const nextCheckAt = Math.max(order.expiresAt, clock.now() + hourMs)
           return order.nextCheckAt === null ? { order: { ...order, nextCheckAt }, steps: [] } : null
         })
-      : confirmed
+      : confirmedOrder
   }
 
   async quoteRefund(id: string): Promise<RefundQuote | undefined> {
@@ -183,30 +186,30 @@ export class OrderService implements OrderServicePort {
       return await this.#refunds.start(id, request, provider, author)
     } catch (error) {
       await this.#checks.recordFailure(order, error, 'operator', author)
-      const changed = await store.orders.find(id)
-      return changed?.state === 'refunding'
-        ? { kind: 'started', order: changed, byHand: false }
-        : { kind: 'failed', order: changed ?? order }
+      const currentOrder = await store.orders.find(id)
+      return currentOrder?.state === 'refunding'
+        ? { kind: 'started', order: currentOrder, byHand: false }
+        : { kind: 'failed', order: currentOrder ?? order }
     }
   }
 
   async cancelRenewal(account: string): Promise<'cancelled' | 'no_renewal' | 'unavailable'> {
-    const found = await this.#renewals.findRenewing(account)
-    const provider = found && this.#deps.providers.get(found.root.provider)
-    if (found === undefined) return 'no_renewal'
+    const renewingPlan = await this.#renewals.findRenewing(account)
+    const provider = renewingPlan && this.#deps.providers.get(renewingPlan.root.provider)
+    if (renewingPlan === undefined) return 'no_renewal'
     if (provider === undefined) return 'unavailable'
     try {
       return (await this.#renewals.cancelAtEnd(account, provider, 'member')) ? 'cancelled' : 'no_renewal'
     } catch (error) {
-      await this.#checks.recordFailure(found.root, error, 'member')
+      await this.#checks.recordFailure(renewingPlan.root, error, 'member')
       return 'unavailable'
     }
   }
 
   async openPortal(account: string, returnUrl: string): Promise<string | null> {
-    const found = await this.#renewals.findRenewing(account)
-    const reference = found?.root.providerSubscription
-    const provider = found && this.#deps.providers.get(found.root.provider)
+    const renewingPlan = await this.#renewals.findRenewing(account)
+    const reference = renewingPlan?.root.providerSubscription
+    const provider = renewingPlan && this.#deps.providers.get(renewingPlan.root.provider)
     if (reference == null || provider?.subscriptions === undefined) return null
     return provider.subscriptions.openPortal(reference, returnUrl)
   }
@@ -243,7 +246,7 @@ export class OrderService implements OrderServicePort {
 
   async #ensureNewestTerms(plan: string): Promise<PlanTerms | undefined> {
     const { plans, store, clock } = this.#deps
-    const configured = Object.hasOwn(plans, plan) ? plans[plan] : undefined
-    return configured === undefined ? undefined : store.subscriptions.ensureTerms(configured, clock.now())
+    const configuredPlan = Object.hasOwn(plans, plan) ? plans[plan] : undefined
+    return configuredPlan === undefined ? undefined : store.subscriptions.ensureTerms(configuredPlan, clock.now())
   }
 }

@@ -95,16 +95,16 @@ export class PurchaseMailService {
   async #send(notice: ClaimedPurchaseNotice, signal: AbortSignal): Promise<DeliveryOutcome | null> {
     const { store, mailer, clock } = this.#deps
     const { purchaseNotices: notices } = store
-    const found = await this.#read(notice)
-    if (found === 'over') {
+    const purchaseMail = await this.#read(notice)
+    if (purchaseMail === 'over') {
       await notices.remove(notice)
       return null
     }
-    if (found === 'no recipient') {
+    if (purchaseMail === 'no recipient') {
       await notices.complete(notice, null)
       return null
     }
-    const outcome = await mailer.deliverPurchaseEmail(found.recipient, found.email, signal)
+    const outcome = await mailer.deliverPurchaseEmail(purchaseMail.recipient, purchaseMail.email, signal)
     const isRepeated = outcome === 'unavailable' || (outcome === 'unknown' && notice.attempt < maxUnansweredAttempts)
     if (isRepeated) await notices.retryAt(notice, clock.now() + toPauseMs(notice.attempt))
     else await notices.complete(notice, outcome === 'sent' ? clock.now() : null)

@@ -101,8 +101,8 @@ export class DeviceLoginService {
     await attemptLimits.consumeForNetwork('device-poll', client.network, now)
     if (!looksLikeToken(deviceCode)) return { kind: 'gone' }
     const codeHash = hashToken(deviceCode)
-    const polled = await store.deviceLogins.poll(codeHash, now)
-    if (polled.kind !== 'approved') return polled
+    const pollResult = await store.deviceLogins.poll(codeHash, now)
+    if (pollResult.kind !== 'approved') return pollResult
     const token = sessionPrefix + mintToken((size) => ids.bytes(size))
     let device: { readonly client: string; readonly hostname: string | null } | undefined
     const session = await store.deviceLogins.redeem(codeHash, now, (login): NewSession => {

@@ -72,23 +72,23 @@ export class ProviderSignInService {
     const { provider, subject } = claims
     const verdict = claims.email === null ? null : parseEmail(claims.email, rules)
     const address = verdict?.kind === 'good' && claims.emailVerified ? verdict.email : null
-    const known = await store.providerIdentities.find(provider, subject)
-    if (known !== undefined) return this.#openProviderSession(known, claims, client, address)
+    const linkedAccount = await store.providerIdentities.find(provider, subject)
+    if (linkedAccount !== undefined) return this.#openProviderSession(linkedAccount, claims, client, address)
     if (address === null) {
       const reason = verdict === null ? 'email_missing' : verdict.kind === 'good' ? 'email_unverified' : 'email_unusable'
       return this.#refuseProvider(reason, provider, null, client)
     }
-    const resolved = await signUp.findOrCreateAccount({ address, passwordHash: null, invite }, client)
-    if ('kind' in resolved) return this.#refuseProvider('sign_up_closed', provider, null, client)
-    const { account } = resolved
+    const resolution = await signUp.findOrCreateAccount({ address, passwordHash: null, invite }, client)
+    if ('kind' in resolution) return this.#refuseProvider('sign_up_closed', provider, null, client)
+    const { account } = resolution
     const record = await store.accounts.findForSignIn(account.id)
     if (record?.account.status !== 'active') return this.#refuseDisabled(provider, account.id, client)
     if (!record.emailVerified) return this.#refuseProvider('link_refused', provider, account.id, client)
     const outcome = await store.providerIdentities.link(provider, subject, account.id, clock.now())
     if (outcome === 'other_subject') return this.#refuseProvider('linked_elsewhere', provider, account.id, client)
     // A concurrent sign-in of this identity may have linked it to another account.
-    const linked = outcome === 'linked' ? account.id : await store.providerIdentities.find(provider, subject)
-    if (linked !== account.id) return this.#openProviderSession(linked ?? account.id, claims, client, address)
+    const ownerAccount = outcome === 'linked' ? account.id : await store.providerIdentities.find(provider, subject)
+    if (ownerAccount !== account.id) return this.#openProviderSession(ownerAccount ?? account.id, claims, client, address)
     if (outcome === 'linked') await this.#deps.writeAudit('provider_linked', account.id, client, { provider })
     return this.#openProviderSession(account.id, claims, client, address)
   }
@@ -99,13 +99,13 @@ export class ProviderSignInService {
     client: ClientInfo,
     address: string | null,
   ): Promise<ProviderSignInResult> {
-    const opened = await this.#deps.sessions.open(account, 'provider', client)
-    if (opened === undefined) return this.#refuseDisabled(provider, account, client)
+    const openedSession = await this.#deps.sessions.open(account, 'provider', client)
+    if (openedSession === undefined) return this.#refuseDisabled(provider, account, client)
     await this.#deps.operatorRoles.applyGroups(account, provider, groups, client)
     await this.#deps.groupPlans.applyGroups(account, provider, groups, client)
     const isOffered =
-      address !== null && address !== opened.account.email && (await this.#deps.signUp.findAccount(address)) === undefined
-    return { ...opened, kind: 'signed-in', changedEmail: isOffered ? address : null }
+      address !== null && address !== openedSession.account.email && (await this.#deps.signUp.findAccount(address)) === undefined
+    return { ...openedSession, kind: 'signed-in', changedEmail: isOffered ? address : null }
   }
 
   async #refuseDisabled(provider: string, account: string, client: ClientInfo): Promise<ProviderSignInResult> {

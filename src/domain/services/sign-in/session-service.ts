@@ -69,20 +69,20 @@ export class SessionService {
   /** False if the account has no such session. */
   async end(account: string, id: string, client: ClientInfo): Promise<boolean> {
     const { store, writeAudit, onCredentialsChanged } = this.#deps
-    const ended = (await this.list(account)).find((session) => session.id === id)
+    const endedSession = (await this.list(account)).find((session) => session.id === id)
     if (!(await store.sessions.end(account, id))) return false
     onCredentialsChanged(account)
-    await writeAudit('session_ended', account, client, { session: id, client: ended?.client ?? null })
+    await writeAudit('session_ended', account, client, { session: id, client: endedSession?.client ?? null })
     return true
   }
 
   /** Ends all other sessions; returns how many. */
   async endOthers(account: string, id: string, client: ClientInfo): Promise<number> {
     const { store, writeAudit, onCredentialsChanged } = this.#deps
-    const ended = await store.sessions.endOthers(account, id)
+    const endedCount = await store.sessions.endOthers(account, id)
     onCredentialsChanged(account)
-    await writeAudit('session_ended', account, client, { ended_sessions: ended })
-    return ended
+    await writeAudit('session_ended', account, client, { ended_sessions: endedCount })
+    return endedCount
   }
 
   async signOut(account: string, id: string, client: ClientInfo): Promise<void> {

@@ -173,10 +173,10 @@ export class SignInService {
     const address = verdict.kind === 'good' ? verdict.email : null
     const known = await this.#isKnownDeviceFor(address, client)
     if (!known) await attemptLimits.consumeForNetwork('verify-by-network', client.network, clock.now())
-    const verified = address === null ? undefined : await emailVerification.verifyCode(address, code, browser)
-    if (verified === undefined) return this.#recordFailure(address, 'code', client)
+    const verifiedEmail = address === null ? undefined : await emailVerification.verifyCode(address, code, browser)
+    if (verifiedEmail === undefined) return this.#recordFailure(address, 'code', client)
     if (!known) await attemptLimits.restoreForNetwork('verify-by-network', client.network)
-    return this.#signInVerified(verified, invite, client)
+    return this.#signInVerified(verifiedEmail, invite, client)
   }
 
   /** The address that a link proves; consumes nothing. */
@@ -186,17 +186,19 @@ export class SignInService {
 
   /** Counts nothing, because a token of 256 bits cannot be guessed. */
   async signInWithMagicLink(linkToken: string, browser: string | null, client: ClientInfo): Promise<SignInResult> {
-    const verified = await this.#deps.emailVerification.redeemLink(linkToken, browser)
-    return verified === undefined ? this.#recordFailure(null, 'code', client) : this.#signInVerified(verified, null, client)
+    const verifiedEmail = await this.#deps.emailVerification.redeemLink(linkToken, browser)
+    return verifiedEmail === undefined
+      ? this.#recordFailure(null, 'code', client)
+      : this.#signInVerified(verifiedEmail, null, client)
   }
 
   /** Signs in to the account of a proven address. */
   async #signInVerified(verified: VerifiedEmail, invite: string | null, client: ClientInfo): Promise<SignInResult> {
     const { store, signUp, writeAudit } = this.#deps
     const { address, passwordHash } = verified
-    const resolved = await signUp.findOrCreateAccount({ ...verified, invite: invite ?? verified.invite }, client)
-    if ('kind' in resolved) return resolved
-    const { account, isNewAccount } = resolved
+    const resolution = await signUp.findOrCreateAccount({ ...verified, invite: invite ?? verified.invite }, client)
+    if ('kind' in resolution) return resolution
+    const { account, isNewAccount } = resolution
     // The emails that lead to a sign-in do not count: a large site has as many new members an hour as it likes.
     if (isNewAccount) await this.#deps.attemptLimits.restore(newAddressBudget, allNewAddresses)
     await this.#deps.attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
@@ -207,12 +209,12 @@ export class SignInService {
       await store.accounts.setPasswordHash(account.id, passwordHash)
       await writeAudit('password_changed', account.id, client, null)
     }
-    const opened = await this.#deps.sessions.open(account.id, 'code', client)
-    if (opened === undefined) {
-      const refused = await this.#recordFailure(address, 'code', client)
-      return (await store.accountDeletions.find(account.id)) === undefined ? refused : { kind: 'deletion_waiting' }
+    const openedSession = await this.#deps.sessions.open(account.id, 'code', client)
+    if (openedSession === undefined) {
+      const refusal = await this.#recordFailure(address, 'code', client)
+      return (await store.accountDeletions.find(account.id)) === undefined ? refusal : { kind: 'deletion_waiting' }
     }
-    return { ...opened, kind: 'signed-in', isNewAccount, invited: resolved.invited }
+    return { ...openedSession, kind: 'signed-in', isNewAccount, invited: resolution.invited }
   }
 
   /** @throws TooManyAttempts */
@@ -223,15 +225,15 @@ export class SignInService {
     const address = verdict.kind === 'good' ? verdict.email : null
     const record = address === null ? undefined : await this.#findSignInRecord(address)
     const known = record !== undefined && this.#isKnownDevice(client, record.account.id)
-    const counted: [AttemptLimitName, string] = known
+    const limitAndSubject: [AttemptLimitName, string] = known
       ? ['password-by-device', record.account.id]
       : ['password-by-address', hashMailbox(this.#toMailbox(address ?? email))]
     if (!known) await attemptLimits.consumeForNetwork('password-by-network', client.network, now, 'email')
-    await attemptLimits.consume(...counted, now, 'email')
+    await attemptLimits.consume(...limitAndSubject, now, 'email')
     const usable = record !== undefined && record.account.status === 'active' && record.emailVerified
     const hashClient = { network: client.network, isKnownDevice: known }
     const restoreAttempt = async (): Promise<void> => {
-      await attemptLimits.restore(...counted)
+      await attemptLimits.restore(...limitAndSubject)
       if (!known) await attemptLimits.restoreForNetwork('password-by-network', client.network)
     }
     const { ok, rehash } = await passwords
@@ -242,19 +244,19 @@ export class SignInService {
         throw error
       })
     if (!usable || !ok) return this.#recordFailure(address, 'password', client)
-    const opened = await this.#deps.sessions.open(record.account.id, 'password', client)
-    if (opened === undefined) return this.#recordFailure(address, 'password', client)
+    const openedSession = await this.#deps.sessions.open(record.account.id, 'password', client)
+    if (openedSession === undefined) return this.#recordFailure(address, 'password', client)
     // A concurrent password change ended every other session before this session existed, so it is checked again.
     const latest = await store.accounts.findForSignIn(record.account.id)
     const changed = latest?.passwordHash !== record.passwordHash
     if (changed && !(await passwords.verify(password, latest?.passwordHash ?? null, hashClient)).ok) {
-      await store.sessions.end(record.account.id, opened.session.id)
-      await writeAudit('session_ended', record.account.id, client, { session: opened.session.id })
+      await store.sessions.end(record.account.id, openedSession.session.id)
+      await writeAudit('session_ended', record.account.id, client, { session: openedSession.session.id })
       return this.#recordFailure(address, 'password', client)
     }
     await restoreAttempt()
     if (rehash && !changed) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password, hashClient))
-    return { ...opened, kind: 'signed-in', isNewAccount: false, invited: false }
+    return { ...openedSession, kind: 'signed-in', isNewAccount: false, invited: false }
   }
 
   async #findSignInRecord(address: string): Promise<SignInRecord | undefined> {

@@ -65,8 +65,8 @@ export class SignUpService {
     client: ClientInfo,
   ): Promise<ResolvedAccount | SignUpRefused> {
     const { store, usageCarryOver, clock, ids, writeAudit, rules, defaultPlan } = this.#deps
-    const known = await this.findAccount(address)
-    if (known !== undefined) return { account: known, isNewAccount: false, invited: false }
+    const existingAccount = await this.findAccount(address)
+    if (existingAccount !== undefined) return { account: existingAccount, isNewAccount: false, invited: false }
     const reason = await this.checkRefusal(address, invite)
     if (reason !== null) return { kind: 'no-sign-up', reason }
     const at = clock.now()

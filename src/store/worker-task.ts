@@ -40,9 +40,9 @@ export function createTaskRunner<Types extends TaskTypes<Types>>(program: URL): 
  * @throws the task's error, or the signal's reason if it was cancelled
  */
 export function runInWorker<Answer>(program: URL, task: { readonly kind: string }, signal?: AbortSignal): Promise<Answer> {
-  const cancelled = new Int32Array(new SharedArrayBuffer(4))
-  const cancel = (): void => void Atomics.store(cancelled, 0, 1)
-  const worker = new Worker(program, { workerData: { task, cancelled } satisfies WorkerTaskData<unknown> })
+  const cancelFlag = new Int32Array(new SharedArrayBuffer(4))
+  const cancel = (): void => void Atomics.store(cancelFlag, 0, 1)
+  const worker = new Worker(program, { workerData: { task, cancelled: cancelFlag } satisfies WorkerTaskData<unknown> })
   if (signal?.aborted === true) cancel()
   signal?.addEventListener('abort', cancel)
   return new Promise<Answer>((resolve, reject) => {

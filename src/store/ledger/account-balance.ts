@@ -115,13 +115,13 @@ export class AccountBalance {
   }
 
   #applyTurn(turn: ReplayTurn, isStarted: boolean, isEnded: boolean): void {
-    const reserved = (isStarted ? turn.reserved_plan : 0) - (isEnded ? turn.reserved_plan : 0)
-    const settled = isEnded ? turn.credits - sumAllocations(parseAllocations(turn.settled_packs)) : 0
+    const reservedDelta = (isStarted ? turn.reserved_plan : 0) - (isEnded ? turn.reserved_plan : 0)
+    const settledDelta = isEnded ? turn.credits - sumAllocations(parseAllocations(turn.settled_packs)) : 0
     const debts = isEnded && turn.window_debts !== null ? (parseJson(turn.window_debts) as readonly number[]) : []
     const ids = getBucketIds(turn)
     for (const [index, window] of windows.entries()) {
       const bucket = this.bucket(turn.pool, window)
-      if (bucket.get('id') === ids[index]) bucket.applyDelta(reserved, settled, debts[index] ?? 0)
+      if (bucket.get('id') === ids[index]) bucket.applyDelta(reservedDelta, settledDelta, debts[index] ?? 0)
     }
   }
 }

@@ -37,15 +37,15 @@ const maxTurnsPerStep = 1000
 const balanceRetentionMs = 31 * 86_400_000
 
 export function planPruning(snapshot: PruningSnapshot, before: number, limit: number): readonly PruningStep[] {
-  const ended = new Map<string, VerifiedTurn[]>()
-  for (const account of snapshot.accountsWithEntries(before, limit)) ended.set(account, [])
+  const endedTurns = new Map<string, VerifiedTurn[]>()
+  for (const account of snapshot.accountsWithEntries(before, limit)) endedTurns.set(account, [])
   for (const turn of snapshot.oldestTurns(limit)) {
     if (turn.ended_at === null || turn.ended_at >= before) continue
-    const turns = ended.get(turn.account)
-    if (turns === undefined) ended.set(turn.account, [turn])
+    const turns = endedTurns.get(turn.account)
+    if (turns === undefined) endedTurns.set(turn.account, [turn])
     else turns.push(turn)
   }
-  return [...ended].flatMap(([account, turns]) => planAccountPruning(account, turns, snapshot, before))
+  return [...endedTurns].flatMap(([account, turns]) => planAccountPruning(account, turns, snapshot, before))
 }
 
 function planAccountPruning(

@@ -16,9 +16,9 @@ const maxAttempts = 16
 
 /** `target`: the turn's own, which its last attempt has. */
 export function encodeAttempts(attempts: readonly TurnAttempt[], target: string | null): string {
-  const kept = attempts.length <= maxAttempts ? attempts : [...attempts.slice(0, 8), ...attempts.slice(-8)]
+  const keptAttempts = attempts.length <= maxAttempts ? attempts : [...attempts.slice(0, 8), ...attempts.slice(-8)]
   return JSON.stringify(
-    kept.map(({ startedMs, endedMs, status, failure, target: called }): EncodedAttempt => {
+    keptAttempts.map(({ startedMs, endedMs, status, failure, target: called }): EncodedAttempt => {
       const common = [startedMs, endedMs, status, failure] as const
       return called === target ? common : [...common, called]
     }),

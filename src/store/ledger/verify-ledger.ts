@@ -236,19 +236,19 @@ class AccountVerifier {
         this.#reportMismatch('a chain has no holes', `the balance is at link ${balance.seq}, the chain ends at ${seq}`)
     }
 
-    const stored = new Set<number | string>()
+    const storedIds = new Set<number | string>()
     for (const row of [...this.#snapshot.buckets(this.#account), ...(balance === undefined ? [] : toBucketRows(balance))]) {
       const identity = formatBucketIdentity(row.pool, row.window, row.starts_at, row.ends_at)
       this.#compareTotals(`bucket ${row.id}`, row.id, identity, row, buckets.get(row.id))
-      stored.add(row.id)
+      storedIds.add(row.id)
     }
     for (const row of this.#snapshot.packs(this.#account)) {
       const identity = formatPackIdentity(row.kind, row.pool, row.expires_at)
       this.#compareTotals(`pack ${row.id}`, row.id, identity, { ...row, debt: 0 }, packs.get(row.id))
-      stored.add(row.id)
+      storedIds.add(row.id)
     }
     for (const id of new Set([...buckets.keys(), ...packs.keys(), ...this.#reserved.keys()])) {
-      if (!stored.has(id)) this.#reportMismatch('every balance is stored', `${id} is in the chain only`)
+      if (!storedIds.has(id)) this.#reportMismatch('every balance is stored', `${id} is in the chain only`)
     }
   }
 
@@ -269,11 +269,11 @@ class AccountVerifier {
       if (row[part] !== totals[part])
         this.#reportMismatch('balances follow from the chain', `${label} has ${part} ${row[part]}, by the chain ${totals[part]}`)
     }
-    const reserved = this.#reserved.get(id) ?? 0
-    if (row.reserved !== reserved)
+    const reservedByTurns = this.#reserved.get(id) ?? 0
+    if (row.reserved !== reservedByTurns)
       this.#reportMismatch(
         'reserved amounts follow from held turns',
-        `${label} has reserved ${row.reserved}, by the held turns ${reserved}`,
+        `${label} has reserved ${row.reserved}, by the held turns ${reservedByTurns}`,
       )
     if (row.granted - row.reserved - row.settled + row.debt < 0 || row.debt > row.settled) {
       this.#reportMismatch('granted = remaining + reserved + settled - debt', `${label} is overdrawn: ${JSON.stringify(row)}`)

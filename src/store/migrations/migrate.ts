@@ -50,18 +50,18 @@ export async function migrate(
       .execute(transaction)
   })
   const knownNames = new Set(list.map((migration) => migration.name))
-  const applied = await readAppliedMigrations(db)
-  if (applied.some(({ name }) => name === transferInProgress))
+  const appliedMigrations = await readAppliedMigrations(db)
+  if (appliedMigrations.some(({ name }) => name === transferInProgress))
     throw new OperatorError(
       'An installation is being moved to this database, and is not complete. Run svc-gateway migrate-store again until it reports that it is done.',
     )
-  const newerMigration = applied.find(
+  const newerMigration = appliedMigrations.find(
     ({ name, readable_by: by }) => !knownNames.has(name) && !(by !== undefined && by !== null && knownNames.has(by)),
   )
   if (newerMigration !== undefined) {
     const [first] = list
     // Released migrations stay, so every newer version has the first one too.
-    if (first !== undefined && !applied.some(({ name }) => name === first.name))
+    if (first !== undefined && !appliedMigrations.some(({ name }) => name === first.name))
       throw new OperatorError(
         `This database has an older layout than this version of svc-gateway can read (it has "${newerMigration.name}", and not "${first.name}"). Start the version that made it, or begin with an empty database.`,
       )
@@ -69,7 +69,7 @@ export async function migrate(
       `This database was made by a newer version of svc-gateway (it has the schema change "${newerMigration.name}"). Start that version, or restore a backup.`,
     )
   }
-  const isNew = applied.length === 0
+  const isNew = appliedMigrations.length === 0
   const run = async (transaction: Kysely<Schema>, { name, readableBy, up }: Migration): Promise<void> => {
     if (!isNew && readableBy === undefined) await assertNoOtherNodes(transaction, dialect, name)
     await up(transaction, dialect)
@@ -81,14 +81,15 @@ export async function migrate(
   }
   // A new database gets its layout at once: another process would take one that is half made for one of an older version.
   for (const batch of isNew ? [list] : list.map((migration) => [migration])) {
-    const missing = batch.filter(({ name }) => !applied.some((migration) => migration.name === name))
-    const [first] = missing
+    const missingMigrations = batch.filter(({ name }) => !appliedMigrations.some((migration) => migration.name === name))
+    const [first] = missingMigrations
     if (first === undefined) continue
     const runMissing = () =>
       runExclusively(db, dialect, async (transaction) => {
         // Read inside the transaction: another process may have run them a moment ago.
-        const done = await readAppliedMigrations(transaction)
-        for (const migration of missing) if (!done.some(({ name }) => name === migration.name)) await run(transaction, migration)
+        const alreadyApplied = await readAppliedMigrations(transaction)
+        for (const migration of missingMigrations)
+          if (!alreadyApplied.some(({ name }) => name === migration.name)) await run(transaction, migration)
       })
     await retryWhileInUse(dialect, runMissing, () => onWait(first.name))
   }

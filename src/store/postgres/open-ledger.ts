@@ -17,12 +17,12 @@ export function openLedger({ url, seen, database, nodeLease }: LedgerDeps): Writ
     verify: (signal) => runMaintenanceTask('verify', { url, seen: seen.shared }, signal),
     async pruneTurns(before, limit, signal) {
       if (!(await hasPrunableRows(database, before))) return 0
-      let pruned = 0
+      let prunedTurns = 0
       for (const plan of await runMaintenanceTask('planPruning', { url, seen: seen.shared, before, limit }, signal)) {
         if (signal?.aborted === true) break
-        pruned += await pruneAccount(connections, plan)
+        prunedTurns += await pruneAccount(connections, plan)
       }
-      return pruned
+      return prunedTurns
     },
     async close(flushTimeoutMs) {
       await queue.close(flushTimeoutMs)

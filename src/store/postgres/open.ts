@@ -102,23 +102,23 @@ const migrationTimeoutMs = 300_000
 /** @throws OperatorError if the database cannot be used, or is of a newer version that is incompatible with this one */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresStore> {
   const { url, process, clock, log, timeoutMs = 3_000 } = options
-  const seen = new SeenDatabase()
-  if (options.seenFile !== undefined) seen.load(options.seenFile)
-  await prepareDatabase({ ...options, seen, allowCreate: options.role !== 'command' })
-  const connections = new Connections({ url, seen, max: maxConnections, timeoutMs })
+  const seenDatabase = new SeenDatabase()
+  if (options.seenFile !== undefined) seenDatabase.load(options.seenFile)
+  await prepareDatabase({ ...options, seen: seenDatabase, allowCreate: options.role !== 'command' })
+  const connections = new Connections({ url, seen: seenDatabase, max: maxConnections, timeoutMs })
   const vital = new Connections({
     url,
-    seen,
+    seen: seenDatabase,
     max: maxVitalConnections,
     timeoutMs: 1_000,
     statementTimeoutMs: vitalStatementTimeoutMs,
   })
-  const limitConnections = new Connections({ url, seen, max: 1, timeoutMs: 1_000 })
+  const limitConnections = new Connections({ url, seen: seenDatabase, max: 1, timeoutMs: 1_000 })
   const database = createDatabase(connections)
   let nodeLease: NodeLease | undefined
   let record: DatabaseRecord | undefined
   try {
-    await assertConfirmedDatabase(connections, seen)
+    await assertConfirmedDatabase(connections, seenDatabase)
     nodeLease =
       options.role === 'command'
         ? await joinAsCommand(connections)
@@ -134,10 +134,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
               onError: (error) => log?.warn({ err: error }, 'the lease of this node could not be renewed'),
             }),
           )
-    const ledger = await options.ledger({ url, seen, database, nodeLease, clock })
+    const ledger = await options.ledger({ url, seen: seenDatabase, database, nodeLease, clock })
     const jobLeases = new JobLeases(vital, nodeLease, clock)
     if (options.role !== 'command') {
-      record = new DatabaseRecord({ connections: vital, seen, file: options.seenFile ?? null, log })
+      record = new DatabaseRecord({ connections: vital, seen: seenDatabase, file: options.seenFile ?? null, log })
       await record.save()
     }
     return {
@@ -187,7 +187,7 @@ function createStore(
   { ledger, record }: { readonly ledger: WritableLedger; readonly record: DatabaseRecord | undefined },
   log: PostgresLog | undefined,
 ): Omit<PostgresStore, 'jobLeases'> {
-  let closed: Promise<void> | undefined
+  let closePromise: Promise<void> | undefined
   const close = async (flushTimeoutMs: number): Promise<void> => {
     await ledger.close(flushTimeoutMs)
     await record?.close()
@@ -221,7 +221,7 @@ function createStore(
     async backup() {
       throw new OperatorError('A database on PostgreSQL is backed up with its own tools: pg_dump, or pg_basebackup.')
     },
-    close: ({ flushMs = defaultFlushTimeoutMs } = {}) => (closed ??= close(flushMs)),
+    close: ({ flushMs = defaultFlushTimeoutMs } = {}) => (closePromise ??= close(flushMs)),
   }
 }
 
@@ -239,11 +239,11 @@ export async function prepareDatabase(
     await retryUntilReachable(options, () => assertSupportedDatabase(connections))
     if (connections.isPooled) await retryUntilReachable(options, () => assertNamedStatements(url))
     const { rows: tableRows } = await connections.read(`select to_regclass('migration') is not null as there`, [])
-    const applied = tableRows[0].there ? (await connections.read('select name from migration', [])).rows : []
-    if (applied.length === 0 && options.allowCreate === false) throw createEmptyDatabaseError()
+    const migrationRows = tableRows[0].there ? (await connections.read('select name from migration', [])).rows : []
+    if (migrationRows.length === 0 && options.allowCreate === false) throw createEmptyDatabaseError()
     if (
       isUpToDate(
-        applied.map(({ name }) => name),
+        migrationRows.map(({ name }) => name),
         migrations,
       )
     )

@@ -272,8 +272,8 @@ async function prepareSchema(
 ): Promise<void> {
   const { rows } = await connections.read(`select to_regclass('moving') is not null as in_progress`, [])
   if (!rows[0].in_progress) return prepareDatabase({ url, clock, startTimeoutMs: timeoutMs })
-  const applied = (await connections.read('select name from migration', [])).rows.map(({ name }): string => name)
-  if (!isUpToDate(applied.filter((name) => name !== transferInProgress)))
+  const appliedMigrations = (await connections.read('select name from migration', [])).rows.map(({ name }): string => name)
+  if (!isUpToDate(appliedMigrations.filter((name) => name !== transferInProgress)))
     throw new OperatorError(
       'Another version of svc-gateway began a transfer to this database. Continue with that version, or empty the database.',
     )

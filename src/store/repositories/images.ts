@@ -55,14 +55,14 @@ export function createImageRepository({ read, write, transact }: Database): Imag
           .orderBy('hash')
           .limit(limit)
           .execute()
-        const evicted: string[] = []
+        const evictedHashes: string[] = []
         for (const { hash, bytes } of oldest) {
           if (excessBytes <= 0) break
           excessBytes -= Number(bytes)
-          evicted.push(hash)
+          evictedHashes.push(hash)
         }
-        await transaction.deleteFrom('image_owner').where('hash', 'in', evicted).execute()
-        return evicted.length
+        await transaction.deleteFrom('image_owner').where('hash', 'in', evictedHashes).execute()
+        return evictedHashes.length
       })
     },
 

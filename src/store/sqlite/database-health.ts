@@ -46,8 +46,8 @@ export class DatabaseHealth {
   async watch(): Promise<void> {
     // SQLite removes the WAL files only with the last connection, and ours stay open.
     const files = ['', '-wal', '-shm'].map((suffix) => this.#file + suffix)
-    const seen = await Promise.all(files.map(async (file) => [file, await tryReadFileIdentity(file)] as const))
-    this.#opened = seen.filter(([, identity]) => identity !== null)
+    const fileIdentities = await Promise.all(files.map(async (file) => [file, await tryReadFileIdentity(file)] as const))
+    this.#opened = fileIdentities.filter(([, identity]) => identity !== null)
     let isPolling = false
     const poll = (): void => {
       // A disk that does not respond gets no second request meanwhile.

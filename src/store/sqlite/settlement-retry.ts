@@ -125,8 +125,8 @@ export class PendingSettlements {
       this.#log.fatal({ lost: [order] }, 'a settlement arrived after the store was closed and is lost')
       return Promise.reject(createClosedError())
     }
-    const earlier = this.#settlements.find(({ order: { hold } }) => hold === order.hold)
-    if (earlier !== undefined) return this.#endAfter(earlier, order)
+    const earlierSettlement = this.#settlements.find(({ order: { hold } }) => hold === order.hold)
+    if (earlierSettlement !== undefined) return this.#endAfter(earlierSettlement, order)
     const { promise, resolve, reject } = Promise.withResolvers<LedgerResult | 'journaled'>()
     const settlement: PendingSettlement = {
       order,
@@ -175,18 +175,21 @@ export class PendingSettlements {
   async close(): Promise<void> {
     this.#timer.cancel()
     this.#isClosed = true
-    const remaining = [...this.#settlements]
-    for (const settlement of remaining) this.#writeToJournal(settlement)
-    await this.#journal.close(remaining.length > 0)
-    if (remaining.length === 0) return
+    const remainingSettlements = [...this.#settlements]
+    for (const settlement of remainingSettlements) this.#writeToJournal(settlement)
+    await this.#journal.close(remainingSettlements.length > 0)
+    if (remainingSettlements.length === 0) return
     // Callers whose settlement the journal has already have their answer; the others get an error.
-    for (const settlement of remaining) settlement.reject(settlement.lastError ?? createClosedError())
-    const lost = remaining.filter(({ journal }) => journal !== 'written').map(({ order }) => order)
-    if (lost.length === 0)
-      this.#log.error({ pending: remaining.length }, 'settlements are pending; the next start writes them from the journal')
+    for (const settlement of remainingSettlements) settlement.reject(settlement.lastError ?? createClosedError())
+    const lostOrders = remainingSettlements.filter(({ journal }) => journal !== 'written').map(({ order }) => order)
+    if (lostOrders.length === 0)
+      this.#log.error(
+        { pending: remainingSettlements.length },
+        'settlements are pending; the next start writes them from the journal',
+      )
     else
       this.#log.fatal(
-        { pending: remaining.length, lost },
+        { pending: remainingSettlements.length, lost: lostOrders },
         'settlements are lost: neither the ledger nor the journal could be written',
       )
   }
@@ -278,8 +281,8 @@ export class PendingSettlements {
   /** Retries those with the fewest attempts first, so that one that always fails does not block the others. */
   async #retry(): Promise<void> {
     this.#isRetrying = true
-    const waiting = this.#settlements.filter(({ isInFlight }) => !isInFlight)
-    const batch = waiting.toSorted((one, other) => one.attempts - other.attempts).slice(0, maxRetryBatch)
+    const waitingSettlements = this.#settlements.filter(({ isInFlight }) => !isInFlight)
+    const batch = waitingSettlements.toSorted((one, other) => one.attempts - other.attempts).slice(0, maxRetryBatch)
     await Promise.all(batch.map((settlement) => this.#submit(settlement)))
     const progress = batch.length === 0 || batch.some(({ isInFlight }) => isInFlight)
     this.#backoffMs = progress ? 0 : Math.min(Math.max(minBackoffMs, this.#backoffMs * 2), maxBackoffMs)

@@ -117,7 +117,7 @@ export function createSqliteLedger(
 
 /** Counts the orders whose hold is still open and owned by that process. */
 async function countOpenHoldsOf({ read }: Database, process: string, orders: readonly EndingOrder[]): Promise<number> {
-  const held = await read
+  const heldTurns = await read
     .selectFrom('turn')
     .innerJoin('process', 'process.id', 'turn.owner_process')
     .select('turn.id')
@@ -125,5 +125,5 @@ async function countOpenHoldsOf({ read }: Database, process: string, orders: rea
     .where('process.name', '=', process)
     .execute()
   const pendingHolds = new Set(orders.map(({ hold }) => hold))
-  return held.filter(({ id }) => pendingHolds.has(id)).length
+  return heldTurns.filter(({ id }) => pendingHolds.has(id)).length
 }

@@ -127,8 +127,8 @@ export async function openSqliteSource({ file, files, process, clock }: SqliteTr
     db = openForWriting(file, defaultBusyTimeoutMs, false)
     // Blocks all other writers, so that everything read is of one moment.
     db.exec('begin immediate')
-    const held = db.prepare<[], number>(`select count(*) from turn where state = 'held'`).pluck().get()
-    if (held !== 0) throw new OperatorError(`${held} turns are still held by a process that lives. Stop it first.`)
+    const heldCount = db.prepare<[], number>(`select count(*) from turn where state = 'held'`).pluck().get()
+    if (heldCount !== 0) throw new OperatorError(`${heldCount} turns are still held by a process that lives. Stop it first.`)
     // So nothing is pending: a journal that still exists is about turns that have ended, or about another state of the database.
     return new SqliteEndpoint(db, files, serverLock, new BalanceRows(db).readTurnsSinceWatermark())
   } catch (error) {
@@ -149,8 +149,8 @@ class SqliteTransferTarget extends SqliteEndpoint implements TransferTarget {
     // Balances arrive complete.
     super(db, files, serverLock, new Map())
     this.#file = file
-    const newest = db.prepare<[], [string, number]>('select account, max(id) from turn group by account').raw()
-    this.#newest = new Map(newest.all())
+    const newestTurnIds = db.prepare<[], [string, number]>('select account, max(id) from turn group by account').raw()
+    this.#newest = new Map(newestTurnIds.all())
   }
 
   async readSourceChecksums(): Promise<TableChecksums | null> {
@@ -175,13 +175,13 @@ class SqliteTransferTarget extends SqliteEndpoint implements TransferTarget {
   }
 
   async insertRows({ table, columns }: SharedColumns, rows: readonly Row[]): Promise<void> {
-    const derived = this.#deriveColumns(table, columns)
-    const names = [...columns, ...derived.names]
+    const derivedColumns = this.#deriveColumns(table, columns)
+    const names = [...columns, ...derivedColumns.names]
     const insert = this.db.prepare(
       `insert into ${table.name} (${quoteColumns(names)}) values (${names.map(() => '?').join(', ')})`,
     )
     this.db.transaction(() => {
-      for (const row of rows) insert.run(...row, ...derived.deriveValues(row))
+      for (const row of rows) insert.run(...row, ...derivedColumns.deriveValues(row))
     })()
   }
 
@@ -193,12 +193,12 @@ class SqliteTransferTarget extends SqliteEndpoint implements TransferTarget {
     const records = this.db
       .prepare<[string], ImageRef>('select hash, kind from image where hash > ? order by hash')
       .iterate(after)
-    const missing: ImageRef[] = []
+    const missingImages: ImageRef[] = []
     for (const record of records) {
-      if (!this.files.hasImage(record)) missing.push(record)
-      if (missing.length === limit) break
+      if (!this.files.hasImage(record)) missingImages.push(record)
+      if (missingImages.length === limit) break
     }
-    return missing
+    return missingImages
   }
 
   async writeImage(image: ImageRef, bytes: Uint8Array): Promise<void> {
@@ -263,9 +263,9 @@ export async function openSqliteTarget({ file, files, process, clock }: SqliteTr
   let db: Connection | undefined
   try {
     // Also a WAL without its database: SQLite would take it for the new one's.
-    for (const existing of [file, `${file}-wal`])
-      if ((statSync(existing, { throwIfNoEntry: false })?.size ?? 0) > 0)
-        throw new OperatorError(`${existing} is there already. Name an empty folder.`)
+    for (const targetFile of [file, `${file}-wal`])
+      if ((statSync(targetFile, { throwIfNoEntry: false })?.size ?? 0) > 0)
+        throw new OperatorError(`${targetFile} is there already. Name an empty folder.`)
     const partialFile = `${file}.moving`
     if (existsSync(partialFile) && !hasTransferredRows(partialFile)) removeDatabase(partialFile)
     if (!existsSync(partialFile)) await (await openSqliteStore({ file: partialFile, process, clock })).close()

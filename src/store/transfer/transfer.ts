@@ -98,20 +98,20 @@ export async function transfer(
   else assertSameSource(startedChecksums, checksums)
   const secret = await source.readSecret()
   if (secret !== null) await target.writeSecret(secret)
-  const found = await copyRows(source, target, shapes, checksums, onProgress, pageSize)
+  const existingRowCount = await copyRows(source, target, shapes, checksums, onProgress, pageSize)
   const images = await copyImages(source, target, checksums['image']?.rows ?? 0, onProgress)
   await target.finalizeRows()
   onProgress({ step: 'proving', table: null, done: 0, total: 0 })
   const verification = await target.verify()
   assertVerified(verification, 'The ledger of the target does not verify')
   const targetChecksums = await computeChecksums(target, shapes, 'comparing', onProgress)
-  const differing = shapes.find(({ table: { name } }) => !isSame(checksums[name], targetChecksums[name]))
-  if (differing !== undefined)
+  const differingShape = shapes.find(({ table: { name } }) => !isSame(checksums[name], targetChecksums[name]))
+  if (differingShape !== undefined)
     throw new OperatorError(
-      `The target differs from the source in table ${differing.table.name}. Empty the target and begin again.`,
+      `The target differs from the source in table ${differingShape.table.name}. Empty the target and begin again.`,
     )
   await target.finish()
-  return { rows: sumRows(checksums), found, ...images, verification, sums: targetChecksums }
+  return { rows: sumRows(checksums), found: existingRowCount, ...images, verification, sums: targetChecksums }
 }
 
 function sumRows(sums: TableChecksums): number {
@@ -146,7 +146,7 @@ async function computeChecksums(
 ): Promise<TableChecksums> {
   const checksums: Record<string, TableChecksum> = {}
   const total = (await countTables(endpoint, shapes)).reduce((sum, count) => sum + count, 0)
-  let done = 0
+  let doneRows = 0
   for (const shape of shapes) {
     const { name } = shape.table
     const hash = createHash('sha256').update(JSON.stringify(shape.columns))
@@ -154,8 +154,8 @@ async function computeChecksums(
     for await (const page of readPages(endpoint, shape, null)) {
       for (const row of page) hash.update(serializeRow(row))
       rows += page.length
-      done += page.length
-      onProgress({ step, table: name, done, total })
+      doneRows += page.length
+      onProgress({ step, table: name, done: doneRows, total })
     }
     checksums[name] = { rows, hash: hash.digest('hex') }
   }
@@ -171,18 +171,18 @@ async function copyRows(
   pageSize: number,
 ): Promise<number> {
   const total = sumRows(sums)
-  const found = (await countTables(target, shapes)).reduce((sum, count) => sum + count, 0)
-  let done = found
-  onProgress({ step: 'copying', table: null, done, total })
+  const existingRowCount = (await countTables(target, shapes)).reduce((sum, count) => sum + count, 0)
+  let doneRows = existingRowCount
+  onProgress({ step: 'copying', table: null, done: doneRows, total })
   for (const shape of shapes) {
     const { table } = shape
     for await (const page of readPages(source, shape, await target.readLastKey(table), pageSize)) {
       await target.insertRows(shape, page)
-      done += page.length
-      onProgress({ step: 'copying', table: table.name, done, total })
+      doneRows += page.length
+      onProgress({ step: 'copying', table: table.name, done: doneRows, total })
     }
   }
-  return found
+  return existingRowCount
 }
 
 async function copyImages(
@@ -193,8 +193,8 @@ async function copyImages(
 ): Promise<{ readonly images: number; readonly missingImages: number }> {
   let [images, missingImages] = [0, 0]
   for (let last = ''; ;) {
-    const missing = await target.listMissingImages(last, imagePageSize)
-    for (const record of missing) {
+    const missingRefs = await target.listMissingImages(last, imagePageSize)
+    for (const record of missingRefs) {
       const bytes = await source.readImage(record)
       // An image is named by the hash of its data. Other data would be shown to members as theirs.
       if (bytes === null || createHash('sha256').update(bytes).digest('hex') !== record.hash) missingImages += 1
@@ -205,7 +205,7 @@ async function copyImages(
       last = record.hash
       onProgress({ step: 'images', table: null, done: images + missingImages, total })
     }
-    if (missing.length < imagePageSize) return { images, missingImages }
+    if (missingRefs.length < imagePageSize) return { images, missingImages }
   }
 }
 

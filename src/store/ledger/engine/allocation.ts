@@ -33,10 +33,10 @@ export function allocateHold(
   const fromPlan = Math.min(amount, getMinAvailable(buckets))
   const packs = fromPlan < amount ? openPacks() : []
   const fromPacks = allocateFromPacks(packs, amount - fromPlan)
-  const held = fromPlan + sumAllocations(fromPacks)
-  return held < minAmount
+  const heldCredits = fromPlan + sumAllocations(fromPacks)
+  return heldCredits < minAmount
     ? { held: undefined, exhaustedBucket: findLastExhausted(minAmount, buckets, packs) }
-    : { held, fromPlan, fromPacks }
+    : { held: heldCredits, fromPlan, fromPacks }
 }
 
 interface SettlementAllocation {
@@ -56,25 +56,25 @@ export function allocateSettlement(
 ): SettlementAllocation {
   // First the held credits, in the order they were taken.
   const fromHeldPlan = Math.min(credits, held.fromPlan)
-  const used = new Map<string, number>()
-  let remaining = credits - fromHeldPlan
+  const usedByPack = new Map<string, number>()
+  let remainingCredits = credits - fromHeldPlan
   const use = (pack: string, max: number): void => {
-    const share = Math.min(remaining, max)
+    const share = Math.min(remainingCredits, max)
     if (share === 0) return
-    used.set(pack, (used.get(pack) ?? 0) + share)
-    remaining -= share
+    usedByPack.set(pack, (usedByPack.get(pack) ?? 0) + share)
+    remainingCredits -= share
   }
   for (const [pack, share] of held.fromPacks) use(pack, share)
 
   // Then available credits: from the plan as far as all three windows have room, then from packs.
-  const fromAvailablePlan = remaining === 0 ? 0 : Math.min(remaining, getMinAvailable(buckets))
-  remaining -= fromAvailablePlan
-  if (remaining > 0) for (const pack of openPacks()) use(pack.id, pack.left)
+  const fromAvailablePlan = remainingCredits === 0 ? 0 : Math.min(remainingCredits, getMinAvailable(buckets))
+  remainingCredits -= fromAvailablePlan
+  if (remainingCredits > 0) for (const pack of openPacks()) use(pack.id, pack.left)
 
   // The rest is charged to each window separately: it uses up the window's room, and what remains is that window's debt.
   const windowDebts =
-    remaining === 0 ? [] : buckets.map((bucket) => Math.max(0, remaining - (bucket.available - fromAvailablePlan)))
-  return { fromPlan: fromHeldPlan + fromAvailablePlan, fromPacks: [...used], debt: remaining, windowDebts }
+    remainingCredits === 0 ? [] : buckets.map((bucket) => Math.max(0, remainingCredits - (bucket.available - fromAvailablePlan)))
+  return { fromPlan: fromHeldPlan + fromAvailablePlan, fromPacks: [...usedByPack], debt: remainingCredits, windowDebts }
 }
 
 export function sumAllocations(allocations: readonly Allocation[]): number {
@@ -96,12 +96,12 @@ function getMinAvailable(buckets: readonly Bucket[]): number {
 
 function allocateFromPacks(packs: readonly OpenPack[], amount: number): readonly Allocation[] {
   const allocations: Allocation[] = []
-  let missing = amount
+  let missingCredits = amount
   for (const { id, left } of packs) {
-    const share = Math.min(missing, left)
+    const share = Math.min(missingCredits, left)
     if (share === 0) continue
     allocations.push([id, share])
-    missing -= share
+    missingCredits -= share
   }
   return allocations
 }
@@ -109,6 +109,6 @@ function allocateFromPacks(packs: readonly OpenPack[], amount: number): readonly
 /** The turn fits again once every window without room has ended: returns the last of them to end. */
 function findLastExhausted(minAmount: number, buckets: readonly Bucket[], packs: readonly OpenPack[]): Bucket | undefined {
   const inPacks = packs.reduce((sum, pack) => sum + pack.left + pack.reserved, 0)
-  const exhausted = buckets.filter((bucket) => bucket.get('granted') - bucket.paid + inPacks < minAmount)
-  return exhausted.toSorted((one, other) => other.get('endsAt') - one.get('endsAt'))[0]
+  const exhaustedBuckets = buckets.filter((bucket) => bucket.get('granted') - bucket.paid + inPacks < minAmount)
+  return exhaustedBuckets.toSorted((one, other) => other.get('endsAt') - one.get('endsAt'))[0]
 }

@@ -109,9 +109,9 @@ export class LedgerEngine {
    * marks it as made.
    */
   #changePack({ id, account, pack, credits, reason, at }: ChangePackOperation): CountResult {
-    const changed = this.#storage.findPack(account, pack)
-    if (changed === undefined) return { kind: 'count', count: 0 }
-    const { pool, granted, reserved, settled, expires_at: expiresAt } = changed
+    const storedPack = this.#storage.findPack(account, pack)
+    if (storedPack === undefined) return { kind: 'count', count: 0 }
+    const { pool, granted, reserved, settled, expires_at: expiresAt } = storedPack
     const isMade = this.#storage.findPack(account, id) !== undefined
     if (isMade) return { kind: 'count', count: 1 }
     const isPossible = credits < 0 ? granted - reserved - settled >= -credits : settled >= credits

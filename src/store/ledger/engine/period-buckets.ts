@@ -62,9 +62,9 @@ export class PeriodBuckets {
       const bucket = balance.bucket(turn.pool, window)
       const id = ids[index] ?? 0
       if (bucket.get('id') === id) return bucket
-      const archived = this.#storage.getArchivedBucket(turn.account, id)
-      if (archived === undefined) throw new Error(`bucket ${id} of ${turn.account} is gone`)
-      return new Bucket(archived, 0)
+      const archivedCells = this.#storage.getArchivedBucket(turn.account, id)
+      if (archivedCells === undefined) throw new Error(`bucket ${id} of ${turn.account} is gone`)
+      return new Bucket(archivedCells, 0)
     })
   }
 
@@ -88,11 +88,11 @@ export class PeriodBuckets {
   ): void {
     balance.requireWrite()
     if (bucket.get('id') !== 0) this.#storage.archiveBucket(balance.account, pool, window, bucket.toValues())
-    const archived = this.#storage.getLatestArchivedBucket(balance.account, pool, window, at)
-    if (archived !== undefined) bucket.assign(archived)
-    const opened = archived === undefined ? undefined : { start: bucket.get('startsAt'), end: bucket.get('endsAt') }
-    const period = resolvePeriod(at, opened, calendar)
-    if (period === opened) {
+    const archivedCells = this.#storage.getLatestArchivedBucket(balance.account, pool, window, at)
+    if (archivedCells !== undefined) bucket.assign(archivedCells)
+    const archivedPeriod = archivedCells === undefined ? undefined : { start: bucket.get('startsAt'), end: bucket.get('endsAt') }
+    const period = resolvePeriod(at, archivedPeriod, calendar)
+    if (period === archivedPeriod) {
       this.#storage.deleteArchivedBucket(balance.account, bucket.get('id'))
       return
     }

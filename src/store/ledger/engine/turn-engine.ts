@@ -59,7 +59,7 @@ export class TurnEngine {
     }
 
     const { held, fromPlan, fromPacks } = allocation
-    const left = findTightestWindow(buckets)
+    const windowLeft = findTightestWindow(buckets)
     for (const bucket of buckets) bucket.applyDelta(fromPlan, 0, 0)
     for (const [pack, credits] of fromPacks) this.#storage.applyPackDelta(account, pack, credits, 0)
     const [dayBucket = 0, weekBucket = 0, monthBucket = 0] = buckets.map((bucket) => bucket.get('id'))
@@ -90,7 +90,7 @@ export class TurnEngine {
       debt: 0,
       hash,
     })
-    return { kind: 'held', hold: { id, credits: held }, left }
+    return { kind: 'held', hold: { id, credits: held }, left: windowLeft }
   }
 
   endTurn(operation: EndingOperation): EndingResult {
@@ -128,8 +128,8 @@ export class TurnEngine {
     const balance = this.#storage.getBalance(turn.account)
     const buckets = this.#buckets.findBuckets(turn, balance)
     const heldFromPacks = parseAllocations(turn.reserved_packs)
-    const held = { fromPlan: turn.reserved_plan, fromPacks: heldFromPacks }
-    const { fromPlan, fromPacks, debt, windowDebts } = allocateSettlement(credits, held, buckets, () =>
+    const heldShares = { fromPlan: turn.reserved_plan, fromPacks: heldFromPacks }
+    const { fromPlan, fromPacks, debt, windowDebts } = allocateSettlement(credits, heldShares, buckets, () =>
       this.#storage.listOpenPacks(turn.account, turn.pool, at ?? 0),
     )
     const outcome = {
@@ -169,11 +169,11 @@ export class TurnEngine {
 }
 
 function findTightestWindow(buckets: readonly Bucket[]): WindowLeft {
-  let left: WindowLeft = { window: 'month', credits: Infinity, resetsAt: 0 }
+  let tightestWindow: WindowLeft = { window: 'month', credits: Infinity, resetsAt: 0 }
   for (const [index, bucket] of buckets.entries())
-    if (bucket.available <= left.credits)
-      left = { window: windows[index] ?? 'month', credits: bucket.available, resetsAt: bucket.get('endsAt') }
-  return left
+    if (bucket.available <= tightestWindow.credits)
+      tightestWindow = { window: windows[index] ?? 'month', credits: bucket.available, resetsAt: bucket.get('endsAt') }
+  return tightestWindow
 }
 
 /** One comparison, because every turn makes it: most turns end below the lowest level. */

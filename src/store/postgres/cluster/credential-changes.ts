@@ -22,11 +22,11 @@ export function createSharedCredentialChanges(database: Database, connections: C
         [seq, limit + seenSeqs.size],
       )
       const changes = rows as readonly { readonly seq: number; readonly account: string; readonly unsettled: boolean }[]
-      const fresh = changes.filter((change) => !seenSeqs.has(change.seq))
+      const newChanges = changes.filter((change) => !seenSeqs.has(change.seq))
       seenSeqs = new Set(changes.filter(({ unsettled }) => unsettled).map((change) => change.seq))
       return {
-        seq: Math.max(seq, fresh.at(-1)?.seq ?? seq),
-        accounts: [...new Set(fresh.map(({ account }) => account))],
+        seq: Math.max(seq, newChanges.at(-1)?.seq ?? seq),
+        accounts: [...new Set(newChanges.map(({ account }) => account))],
       }
     },
   }

@@ -33,11 +33,11 @@ const saveEveryMs = 1_000
 
 /** @throws OperatorError if the database was copied from another cluster and no operator has confirmed it */
 export async function assertConfirmedDatabase(connections: Connections, seen: SeenDatabase): Promise<void> {
-  const recorded = await readRecord(connections)
+  const recordedServer = await readRecord(connections)
   const { current } = seen
-  if (recorded === null || current === null || seen.advance(recorded)) return
-  if (recorded.systemIdentifier !== current.systemIdentifier)
-    throw new OperatorError(`The database is refused: ${describeRefusal(current, recorded).message}.`)
+  if (recordedServer === null || current === null || seen.advance(recordedServer)) return
+  if (recordedServer.systemIdentifier !== current.systemIdentifier)
+    throw new OperatorError(`The database is refused: ${describeRefusal(current, recordedServer).message}.`)
 }
 
 /** Records a new timeline in the database and in the file, within a second of its first use. */
@@ -84,25 +84,28 @@ export class DatabaseRecord {
 /** Records this server in place of the ones that the database and the file know. @throws OperatorError */
 export async function recordServer(connections: Connections, file: string): Promise<Confirmation> {
   const client = await connections.acquire()
-  const accepted = await readIdentity(client).finally(() => connections.release(client))
-  if (accepted === null)
+  const acceptedServer = await readIdentity(client).finally(() => connections.release(client))
+  if (acceptedServer === null)
     throw new OperatorError('This database does not tell its system identifier and timeline, so no other one is refused.')
   const onNode = new SeenDatabase()
   onNode.load(file)
   const before = [await readRecord(connections), onNode.current].filter((identity) => identity !== null)
-  const replaced = before
-    .filter(({ systemIdentifier, timeline }) => systemIdentifier !== accepted.systemIdentifier || timeline > accepted.timeline)
+  const replacedServers = before
+    .filter(
+      ({ systemIdentifier, timeline }) =>
+        systemIdentifier !== acceptedServer.systemIdentifier || timeline > acceptedServer.timeline,
+    )
     .map(({ systemIdentifier, timeline }) => `${systemIdentifier}:${timeline}`)
   const { rowCount } = await connections.write(
     readCommitted,
     `update installation set system_identifier = $1, timeline = $2,
       replaced_databases = array(select distinct unnest(replaced_databases || $3::text[]))`,
-    [accepted.systemIdentifier, accepted.timeline, replaced],
+    [acceptedServer.systemIdentifier, acceptedServer.timeline, replacedServers],
   )
   if (rowCount !== 1) throw new OperatorError('There is no installation in this database yet: start the server.')
-  onNode.replace(accepted)
+  onNode.replace(acceptedServer)
   await onNode.save(file)
-  return { accepted, replaced: [...new Set(replaced)] }
+  return { accepted: acceptedServer, replaced: [...new Set(replacedServers)] }
 }
 
 async function readRecord(connections: Connections): Promise<ServerIdentity | null> {

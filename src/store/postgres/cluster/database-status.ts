@@ -38,9 +38,9 @@ const statusQuery = `select current_setting('server_version') as version, curren
 
 /** Reads the status on a connection of its own, for commands. @throws if the database cannot be queried */
 export async function fetchDatabaseStatus(url: string, clock: Clock, seenFile?: string): Promise<DatabaseStatus> {
-  const seen = new SeenDatabase()
-  if (seenFile !== undefined) seen.load(seenFile)
-  const connections = new Connections({ url, seen, max: 1 })
+  const seenDatabase = new SeenDatabase()
+  if (seenFile !== undefined) seenDatabase.load(seenFile)
+  const connections = new Connections({ url, seen: seenDatabase, max: 1 })
   try {
     return { ...(await readDatabaseStatus(connections, clock)), hasRoom: await probeRoom(connections) }
   } finally {

@@ -119,9 +119,9 @@ export class SharedEmailQueue implements EmailQueue {
       if (row === undefined) return undefined
       const email = this.#encryption.decrypt(row.sealed) as Email | undefined
       if (email !== undefined) {
-        const leased = { id: row.id, email, attempt: row.attempts, remainingMs: row.remaining_ms }
-        this.#leased.add(leased)
-        return leased
+        const claimedEmail = { id: row.id, email, attempt: row.attempts, remainingMs: row.remaining_ms }
+        this.#leased.add(claimedEmail)
+        return claimedEmail
       }
       await this.#remove(row.id)
       this.#options.log?.warn({}, 'an email in the database could not be decrypted and was deleted')
@@ -161,11 +161,11 @@ export class SharedEmailQueue implements EmailQueue {
 
   async #pollDatabase(): Promise<void> {
     if (this.#leased.size > 0) {
-      const leased = [...this.#leased]
+      const leasedEmails = [...this.#leased]
       await this.#write(
         `update outbound_email set due_at = ${toDatabaseInstant('$1')} from unnest($2::bigint[], $3::bigint[]) as mine(id, attempts)
         where outbound_email.id = mine.id and outbound_email.attempts = mine.attempts`,
-        [leaseMs, leased.map(({ id }) => id), leased.map(({ attempt }) => attempt)],
+        [leaseMs, leasedEmails.map(({ id }) => id), leasedEmails.map(({ attempt }) => attempt)],
       )
     }
     // Of several nodes one deletes an email, so that it is counted once.

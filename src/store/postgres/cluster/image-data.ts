@@ -37,9 +37,13 @@ export function createImageDataStore({ read, transact }: Database): ImageFiles {
       transact(async (transaction) => {
         await recordOwner(transaction, image, account, at)
         const shared = transaction.withTables<ImageDataSchema>()
-        const existing = await shared.selectFrom('image_data').select('hash').where('hash', '=', image.hash).executeTakeFirst()
+        const existingImage = await shared
+          .selectFrom('image_data')
+          .select('hash')
+          .where('hash', '=', image.hash)
+          .executeTakeFirst()
         // Several accounts may create the same image; its bytes are not sent again.
-        if (existing === undefined) await shared.insertInto('image_data').values({ hash: image.hash, data: bytes }).execute()
+        if (existingImage === undefined) await shared.insertInto('image_data').values({ hash: image.hash, data: bytes }).execute()
       }),
 
     async read(image) {

@@ -30,8 +30,8 @@ export async function openInstallation(
   configuredSecret: Buffer | null,
   createSecret: () => Buffer = () => randomBytes(secretBytes),
 ): Promise<Installation> {
-  const existing = await findInstallation(connections)
-  if (existing !== undefined) return { secret: checkSecret(existing, configuredSecret), isNew: false }
+  const existingInstallation = await findInstallation(connections)
+  if (existingInstallation !== undefined) return { secret: checkSecret(existingInstallation, configuredSecret), isNew: false }
   const secret = configuredSecret ?? createSecret()
   const { rowCount } = await connections.write(
     readCommitted,
@@ -39,9 +39,9 @@ export async function openInstallation(
     [configuredSecret === null ? secret : null, deriveProof(secret)],
   )
   // Another node may have been first.
-  const stored = await findInstallation(connections)
-  if (stored === undefined) throw new OperatorError('The database did not store the secret of this installation.')
-  return { secret: checkSecret(stored, configuredSecret), isNew: rowCount === 1 }
+  const storedInstallation = await findInstallation(connections)
+  if (storedInstallation === undefined) throw new OperatorError('The database did not store the secret of this installation.')
+  return { secret: checkSecret(storedInstallation, configuredSecret), isNew: rowCount === 1 }
 }
 
 async function findInstallation(connections: Connections): Promise<InstallationRow | undefined> {

@@ -192,7 +192,7 @@ export class RenewedNodeLease {
 
   async #renew(): Promise<void> {
     const { connections } = this.#options
-    const sent = this.#readClocks()
+    const clocksAtSend = this.#readClocks()
     const { rows } = await connections.write(
       readCommitted,
       `update process set alive_until = ${leaseEnd}, jobs_without_connection = $2::text[], config = $3
@@ -200,12 +200,12 @@ export class RenewedNodeLease {
       [this.#id, [...this.#jobsWithoutConnection], JSON.stringify(this.#config)],
     )
     if (rows[0] === undefined) await this.#register()
-    else this.#recordRenewal(sent, rows[0])
+    else this.#recordRenewal(clocksAtSend, rows[0])
   }
 
   async #register(): Promise<void> {
     const { connections, name, version, onNewId } = this.#options
-    const sent = this.#readClocks()
+    const clocksAtSend = this.#readClocks()
     const { rows } = await connections.write(
       readCommitted,
       `insert into process (name, version, config, alive_until) values ($1, $2, $3, ${leaseEnd}) returning id, ${renewalColumns}`,
@@ -213,7 +213,7 @@ export class RenewedNodeLease {
     )
     this.#registrations += 1
     this.#id = rows[0].id
-    this.#recordRenewal(sent, rows[0])
+    this.#recordRenewal(clocksAtSend, rows[0])
     if (this.#registrations > 1) onNewId?.(this.#id)
   }
 

@@ -188,11 +188,11 @@ export class Connections {
 
   /** @throws RefusedServerError if a host with a higher timeline was seen since the session began */
   #assertNotReplaced(client: PoolClient): void {
-    const [identity, seen] = [this.#identities.get(client), this.#seen.current]
-    if (identity === undefined || seen === null) return
-    if (identity.systemIdentifier === seen.systemIdentifier && identity.timeline >= seen.timeline) return
+    const [identity, seenServer] = [this.#identities.get(client), this.#seen.current]
+    if (identity === undefined || seenServer === null) return
+    if (identity.systemIdentifier === seenServer.systemIdentifier && identity.timeline >= seenServer.timeline) return
     client.release(true)
-    throw describeRefusal(identity, seen)
+    throw describeRefusal(identity, seenServer)
   }
 
   release(client: PoolClient, error?: unknown): void {
@@ -241,8 +241,8 @@ export class Connections {
       client.query('commit'),
     ])
     if (result.status === 'fulfilled' && end.status === 'fulfilled' && end.value.command === 'COMMIT') return result.value
-    const failed = [result, end].find((answer) => answer.status === 'rejected')
-    throw failed?.reason ?? new Error('the transaction was rolled back')
+    const rejection = [result, end].find((answer) => answer.status === 'rejected')
+    throw rejection?.reason ?? new Error('the transaction was rolled back')
   }
 
   /** All connections of a pool go to one server. When one of them is lost, the others are as well. */
@@ -250,8 +250,8 @@ export class Connections {
     if (failed !== this.#pool || this.#isClosed) return
     this.#hostIndex = (this.#hostIndex + 1) % this.#hosts.length
     this.#pool = this.#createPool(this.#hostIndex)
-    const closing = failed.end().finally(() => this.#closing.delete(closing))
-    this.#closing.add(closing)
+    const closure = failed.end().finally(() => this.#closing.delete(closure))
+    this.#closing.add(closure)
   }
 
   /** A pooler reports another backend process id than the server does. Behind one, the settings last only for this statement. */
@@ -274,9 +274,9 @@ export class Connections {
     if (identity === null) return
     await admitServer(client, identity, this.#seen)
     if (this.#hosts.length > 1) {
-      const compared = this.#comparisons.get(pool) ?? findWritableHosts(this.#hosts.toSpliced(index, 1), this.#seen)
-      this.#comparisons.set(pool, compared)
-      await compared
+      const comparison = this.#comparisons.get(pool) ?? findWritableHosts(this.#hosts.toSpliced(index, 1), this.#seen)
+      this.#comparisons.set(pool, comparison)
+      await comparison
       await admitServer(client, identity, this.#seen)
     }
     this.#identities.set(client, identity)

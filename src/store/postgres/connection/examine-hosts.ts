@@ -13,11 +13,11 @@ const timeoutMs = 700
 
 /** The hosts that accept writes. `seen` takes the highest timeline of its cluster. */
 export async function findWritableHosts(urls: readonly string[], seen: SeenDatabase): Promise<readonly WritableHost[]> {
-  const found = (await Promise.all(urls.map(examineHost))).filter((host) => host !== null)
-  const known = seen.current
-  for (const { identity } of found)
-    if (identity !== null && identity.systemIdentifier === known?.systemIdentifier) seen.advance(identity)
-  return found
+  const writableHosts = (await Promise.all(urls.map(examineHost))).filter((host) => host !== null)
+  const seenServer = seen.current
+  for (const { identity } of writableHosts)
+    if (identity !== null && identity.systemIdentifier === seenServer?.systemIdentifier) seen.advance(identity)
+  return writableHosts
 }
 
 async function examineHost(url: string): Promise<WritableHost | null> {

@@ -35,15 +35,15 @@ export async function assertNamedStatements(url: string): Promise<void> {
 
 /** A pooler that keeps named statements gives them names of its own on the server. */
 async function isNamePassedOn(client: PoolClient): Promise<boolean> {
-  const [, prepared, found] = await Promise.allSettled([
+  const [, probeResult, lookupResult] = await Promise.allSettled([
     client.query('begin'),
     client.query({ name: probeName, text: 'select 1' }),
     client.query({ text: 'select 1 from pg_prepared_statements where name = $1', values: [probeName] }),
     client.query('rollback'),
   ])
   // Another start has left the same name on this server connection.
-  if (prepared.status === 'rejected') return true
-  return found.status === 'fulfilled' && found.value.rows.length > 0
+  if (probeResult.status === 'rejected') return true
+  return lookupResult.status === 'fulfilled' && lookupResult.value.rows.length > 0
 }
 
 /** In session mode each client keeps a server connection of its own. */
@@ -52,9 +52,9 @@ async function isServerConnectionShared(first: PoolClient, second: PoolClient): 
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
     return rows[0]?.pid ?? 0
   }
-  const own = await processOf(first)
-  for (let compared = 0; compared < maxComparisons; compared += 1) {
-    if ((await processOf(second)) === own || (await processOf(first)) !== own) return true
+  const firstProcess = await processOf(first)
+  for (let comparisonCount = 0; comparisonCount < maxComparisons; comparisonCount += 1) {
+    if ((await processOf(second)) === firstProcess || (await processOf(first)) !== firstProcess) return true
   }
   return false
 }

@@ -49,12 +49,12 @@ export class SeenDatabase {
 
   /** Takes the timeline of the same cluster if it is higher. False: the server has another identifier or a lower timeline. */
   advance({ systemIdentifier, timeline }: ServerIdentity): boolean {
-    const known = Atomics.compareExchange(this.#values, 0, 0n, BigInt(systemIdentifier))
-    if (known !== 0n && known !== BigInt(systemIdentifier)) return false
+    const knownSystem = Atomics.compareExchange(this.#values, 0, 0n, BigInt(systemIdentifier))
+    if (knownSystem !== 0n && knownSystem !== BigInt(systemIdentifier)) return false
     for (;;) {
-      const seen = Atomics.load(this.#values, 1)
-      if (seen > BigInt(timeline)) return false
-      if (Atomics.compareExchange(this.#values, 1, seen, BigInt(timeline)) === seen) return true
+      const seenTimeline = Atomics.load(this.#values, 1)
+      if (seenTimeline > BigInt(timeline)) return false
+      if (Atomics.compareExchange(this.#values, 1, seenTimeline, BigInt(timeline)) === seenTimeline) return true
     }
   }
 
@@ -102,10 +102,10 @@ export async function admitServer(
   seen: SeenDatabase,
 ): Promise<void> {
   if (seen.advance(identity)) return
-  const known = seen.current
-  if (known === null) return
-  if (await isConfirmed(client, identity, known)) return seen.replace(identity)
-  throw describeRefusal(identity, known)
+  const knownServer = seen.current
+  if (knownServer === null) return
+  if (await isConfirmed(client, identity, knownServer)) return seen.replace(identity)
+  throw describeRefusal(identity, knownServer)
 }
 
 export function describeRefusal(identity: ServerIdentity, known: ServerIdentity): RefusedServerError {

@@ -163,46 +163,46 @@ export class Batch {
     const locks = accounts.map((account) => [account, this.#cache.balances.get(account)?.version ?? -1])
     const turns = this.#operations.flatMap((operation) => this.#getTurnsToRead(operation).map((id) => [operation.account, id]))
     const keys = this.#operations.flatMap(({ op, account }) => listKeysToRead(op).map((key) => [account, key]))
-    const begun = this.#connection.begin()
+    const transactionStart = this.#connection.begin()
     // Awaited last, because all statements leave together.
-    begun.catch(() => undefined)
-    const [balances = emptyResult, read = emptyResult, earlier = emptyResult] = await this.#sendAll(
+    transactionStart.catch(() => undefined)
+    const [balances = emptyResult, storedTurns = emptyResult, earlierTurns = emptyResult] = await this.#sendAll(
       sql.lockBalances(locks),
       turns.length === 0 ? undefined : sql.readTurns(turns),
       keys.length === 0 ? undefined : sql.readIdempotencyKeys(keys),
     )
-    await begun
-    const changed = new Set<string>()
+    await transactionStart
+    const changedAccounts = new Set<string>()
     for (const row of balances.rows as LockedBalance[]) {
-      const cached = row.cells === null ? this.#cache.balances.get(row.account) : undefined
-      if (cached === undefined) changed.add(row.account)
-      this.#states.set(row.account, new AccountState(row.account, cached ?? toBalanceRow(row)))
+      const cachedBalance = row.cells === null ? this.#cache.balances.get(row.account) : undefined
+      if (cachedBalance === undefined) changedAccounts.add(row.account)
+      this.#states.set(row.account, new AccountState(row.account, cachedBalance ?? toBalanceRow(row)))
     }
-    const missing = accounts.filter((account) => !this.#states.has(account))
-    if (missing.length > 0) throw new MissingBalance(missing)
+    const missingAccounts = accounts.filter((account) => !this.#states.has(account))
+    if (missingAccounts.length > 0) throw new MissingBalance(missingAccounts)
 
-    this.#addStoredTurns(read.rows as StoredTurn[])
-    for (const row of earlier.rows as (IdempotentTurn & { account: string; idempotency_key: string })[])
+    this.#addStoredTurns(storedTurns.rows as StoredTurn[])
+    for (const row of earlierTurns.rows as (IdempotentTurn & { account: string; idempotency_key: string })[])
       this.#states.get(row.account)?.keys.set(row.idempotency_key, row)
-    const stale = this.#recallHolds(changed)
-    if (stale.length === 0) return
+    const staleHolds = this.#recallHolds(changedAccounts)
+    if (staleHolds.length === 0) return
     // The current rows.
-    const [current = emptyResult] = await this.#sendAll(sql.readTurns(stale))
+    const [current = emptyResult] = await this.#sendAll(sql.readTurns(staleHolds))
     this.#addStoredTurns(current.rows as StoredTurn[])
   }
 
   /** Loads turns from this node's cache. Returns those of accounts that other nodes have written since. */
   #recallHolds(changed: ReadonlySet<string> = noneChanged): readonly (readonly [account: string, id: number])[] {
-    const stale: (readonly [account: string, id: number])[] = []
+    const staleHolds: (readonly [account: string, id: number])[] = []
     for (const { op, account } of this.#operations) {
       for (const id of getHoldIds(op)) {
-        const cached = this.#stored.has(id) ? undefined : this.#cache.heldTurns.get(id)
-        if (cached === undefined) continue
-        if (changed.has(account)) stale.push([account, id])
-        else this.#states.get(account)?.loadedTurns.set(id, cached)
+        const cachedTurn = this.#stored.has(id) ? undefined : this.#cache.heldTurns.get(id)
+        if (cachedTurn === undefined) continue
+        if (changed.has(account)) staleHolds.push([account, id])
+        else this.#states.get(account)?.loadedTurns.set(id, cachedTurn)
       }
     }
-    return stale
+    return staleHolds
   }
 
   #addStoredTurns(turns: readonly StoredTurn[]): void {
@@ -218,10 +218,10 @@ export class Batch {
   }
 
   async #decide(): Promise<void> {
-    let left = this.#decideAll([...this.#byAccount])
-    while (left.length > 0) {
-      await this.#readColdRows(left)
-      left = this.#decideAll(left)
+    let remainingOperations = this.#decideAll([...this.#byAccount])
+    while (remainingOperations.length > 0) {
+      await this.#readColdRows(remainingOperations)
+      remainingOperations = this.#decideAll(remainingOperations)
     }
   }
 
@@ -234,14 +234,14 @@ export class Batch {
 
   /** False if rows must be read first: then nothing was decided for this account. */
   #tryDecide(account: string, operations: readonly BatchOperation[], unitOfWork: UnitOfWork, engine: LedgerEngine): boolean {
-    let valid = operations
+    let validOperations = operations
     for (;;) {
       this.#states.get(account)?.reset()
-      const failed = this.#decideEach(valid, unitOfWork, engine)
-      if (failed === 'not loaded') return false
-      if (failed === undefined) return true
+      const failedOperation = this.#decideEach(validOperations, unitOfWork, engine)
+      if (failedOperation === 'not loaded') return false
+      if (failedOperation === undefined) return true
       // Changes of a failed operation must not stay: the others are decided again without it.
-      valid = valid.filter((operation) => operation !== failed)
+      validOperations = validOperations.filter((operation) => operation !== failedOperation)
     }
   }
 
@@ -282,7 +282,7 @@ export class Batch {
 
   async #readColdRows(unread: readonly AccountOperations[]): Promise<void> {
     const accounts = unread.map(([account]) => account)
-    const named = unread.flatMap(([, operations]) =>
+    const packIds = unread.flatMap(([, operations]) =>
       operations.flatMap(({ op }) => {
         if (op.kind === 'changePack') return [op.id, op.pack]
         return op.kind === 'grant' || op.kind === 'adjust' ? [op.id] : []
@@ -290,7 +290,7 @@ export class Batch {
     )
     const [buckets = emptyResult, packs = emptyResult] = await this.#sendAll(
       sql.readBuckets(accounts.map((account) => [account])),
-      sql.readPacks(accounts, named),
+      sql.readPacks(accounts, packIds),
     )
     for (const account of accounts) {
       const mine = (row: { readonly account: string }): boolean => row.account === account
@@ -340,8 +340,8 @@ export class Batch {
     const answers = await Promise.allSettled(
       statements.map((statement) => (statement === undefined ? emptyResult : this.#connection.query(statement))),
     )
-    const failed = answers.find((answer) => answer.status === 'rejected')
-    if (failed !== undefined) throw failed.reason
+    const rejection = answers.find((answer) => answer.status === 'rejected')
+    if (rejection !== undefined) throw rejection.reason
     return answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : emptyResult))
   }
 }

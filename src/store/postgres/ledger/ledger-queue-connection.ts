@@ -115,10 +115,10 @@ export class LedgerQueueConnection implements LedgerQueueHandle {
   async #close(timeoutMs: number): Promise<void> {
     this.#isClosed = true
     const worker = this.#worker
-    const exited = new Promise((resolve) => worker.once('exit', resolve))
+    const exitEvent = new Promise((resolve) => worker.once('exit', resolve))
     worker.ref()
     setImmediate(() => worker.postMessage(['close', timeoutMs] satisfies LedgerQueueRequest))
-    await exited
+    await exitEvent
   }
 
   async #call(
@@ -173,16 +173,16 @@ export class LedgerQueueConnection implements LedgerQueueHandle {
   /** A new thread repeats the idempotent operations. A hold whose id was lost with the thread ends with its lease. */
   #onExit(worker: Worker, reason: string): void {
     if (worker !== this.#worker) return
-    const retried: WithId<EncodedAccountOperation>[] = []
-    const outgoing = new Set(this.#outgoing.map(([id]) => id))
+    const retriedOperations: WithId<EncodedAccountOperation>[] = []
+    const outgoingIds = new Set(this.#outgoing.map(([id]) => id))
     for (const [id, { op }] of this.#calls) {
-      if (outgoing.has(id)) continue
+      if (outgoingIds.has(id)) continue
       if (this.#isClosed || op === null || op[0] === 'reserve')
         this.#answer(id, ['fault', this.#isClosed ? 'unavailable' : 'internal', reason])
-      else retried.push([id, op])
+      else retriedOperations.push([id, op])
     }
     if (this.#isClosed) return
     this.#worker = this.#startWorker()
-    if (retried.length > 0) this.#post(['ops', this.#owner(), true, retried])
+    if (retriedOperations.length > 0) this.#post(['ops', this.#owner(), true, retriedOperations])
   }
 }

@@ -64,8 +64,8 @@ class LedgerQueueThread {
       return
     }
     const [id, [holder, at, leaseUntil]] = message[2]
-    const released = this.#queue.releaseHolds(holder, at, leaseUntil).then((count): LedgerQueueAnswer => ['released', count])
-    void this.#answer(id, released)
+    const releaseAnswer = this.#queue.releaseHolds(holder, at, leaseUntil).then((count): LedgerQueueAnswer => ['released', count])
+    void this.#answer(id, releaseAnswer)
   }
 
   async #answer(id: number, work: Promise<LedgerQueueAnswer>): Promise<void> {

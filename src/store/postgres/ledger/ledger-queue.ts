@@ -108,10 +108,10 @@ export class LedgerQueue implements LedgerQueueHandle {
     const { text, values } = sql.findNodeHolds(owner, leaseUntil)
     const { rows } = await this.#connections.read(text, values)
     const holds = Map.groupBy(rows as { account: string; id: number }[], ({ account }) => account)
-    const released = await Promise.all(
+    const releaseResults = await Promise.all(
       [...holds].map(([account, turns]) => this.submit({ kind: 'release', account, holds: turns.map(({ id }) => id), at })),
     )
-    return released.reduce((sum, result) => sum + expectResult(result, 'count').count, 0)
+    return releaseResults.reduce((sum, result) => sum + expectResult(result, 'count').count, 0)
   }
 
   stats(): LedgerQueueStats {
@@ -187,7 +187,7 @@ export class LedgerQueue implements LedgerQueueHandle {
       this.#inFlight = []
     }
     this.#isRunning = false
-    for (const done of this.#idleWaiters.splice(0)) done()
+    for (const resolve of this.#idleWaiters.splice(0)) resolve()
   }
 
   /**

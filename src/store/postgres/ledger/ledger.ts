@@ -52,14 +52,14 @@ export function createLedger(queue: LedgerQueueHandle, nodeLease: NodeLease): Qu
       await queue.submit(toOpenWithUsageOperation(order))
     },
     async expire(at, monotonicMs) {
-      let released = await release(nodeLease.id, at, monotonicMs)
+      let releasedCount = await release(nodeLease.id, at, monotonicMs)
       // Their turns would end at a wrong time; another node releases them.
-      if (!isClockTrusted(nodeLease)) return released
+      if (!isClockTrusted(nodeLease)) return releasedCount
       for (const dead of await nodeLease.findDeadNodes()) {
-        released += await release(dead.id, at)
+        releasedCount += await release(dead.id, at)
         await nodeLease.removeNode(dead)
       }
-      return released
+      return releasedCount
     },
     /** No node has a journal: settlements wait for the database in memory. */
     countPendingSettlements: () => Promise.resolve(0),

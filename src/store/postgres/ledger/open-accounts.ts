@@ -17,14 +17,14 @@ export async function openAccounts(connections: Connections, client: PoolClient,
   )
   const [head] = heads
   if (head === undefined) throw new Error('the account registry has no head')
-  const { rows: existing } = await client.query<{ account: string }>(
+  const { rows: existingRows } = await client.query<{ account: string }>(
     'select account from ledger_account where account = any($1::text[])',
     [accountArray],
   )
-  const registered = new Set(existing.map(({ account }) => account))
+  const registeredAccounts = new Set(existingRows.map(({ account }) => account))
   let { number, hash } = head
   for (const account of accounts.toSorted()) {
-    if (registered.has(account)) continue
+    if (registeredAccounts.has(account)) continue
     number += 1
     hash = hashRegistryEntry(hash, number, account)
     await client.query('insert into ledger_account (number, account, hash) values ($1, $2, $3)', [number, account, hash])

@@ -223,8 +223,8 @@ export class UnitOfWork implements LedgerStorage {
     const { changes, turns } = this.#getAccount(turn.account)
     if (turns.get(turn.id)?.state !== 'held') return false
     const { state, credits, debt } = ending
-    const { input_tokens: input, cached_input_tokens: cached, output_tokens: output } = ending
-    assertAmounts(credits, input, cached, input - cached, output, debt)
+    const { input_tokens: input, cached_input_tokens: cachedInput, output_tokens: output } = ending
+    assertAmounts(credits, input, cachedInput, input - cachedInput, output, debt)
     if (state !== 'settled' && credits + debt > 0) throw new RangeError(`a turn that was ${state} must not cost credits`)
     changes.endedTurns.push({ turn, ending, chain })
     // A second operation that ends it in the same batch sees this.
@@ -274,11 +274,11 @@ export class UnitOfWork implements LedgerStorage {
   updateArchivedBucket(account: string, bucket: Bucket): void {
     const state = this.#getAccount(account)
     const id = bucket.get('id')
-    const archived = state.archived.get(id)
-    if (archived === undefined) throw new Error(`bucket ${id} of ${account} is missing`)
-    const values = [...archived.values]
+    const archivedBucket = state.archived.get(id)
+    if (archivedBucket === undefined) throw new Error(`bucket ${id} of ${account} is missing`)
+    const values = [...archivedBucket.values]
     for (const [name, field] of savedFields) values[bucketFields.indexOf(field)] = bucket.get(name)
-    state.setArchived(id, { ...archived, values })
+    state.setArchived(id, { ...archivedBucket, values })
   }
 
   listOpenPacks(account: string, pool: Pool, at: number): readonly OpenPack[] {

@@ -43,7 +43,7 @@ export function verifySnapshot(runQuery: SnapshotQuery): Verification {
     },
   })
   // Each balance row also counts the account's open holds, which the concurrency limit is based on.
-  const miscounted = runQuery<{ account: string; running: number; held: number }>(`
+  const holdMismatches = runQuery<{ account: string; running: number; held: number }>(`
     select * from (
       select account, open_holds as running, (select count(*) from turn where turn.account = balance.account and state = 'held') as held from balance) as counted
     where running <> held order by account limit 1000`).map(({ account, running, held }) => ({
@@ -51,7 +51,7 @@ export function verifySnapshot(runQuery: SnapshotQuery): Verification {
     account,
     detail: `it counts ${running}, but ${held} are held`,
   }))
-  const mismatches = [...verification.mismatches, ...miscounted]
+  const mismatches = [...verification.mismatches, ...holdMismatches]
   return { ...verification, ok: mismatches.length === 0, mismatches }
 }
 

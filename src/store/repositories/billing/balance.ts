@@ -12,7 +12,7 @@ export async function readBalance(
   { account, at, periods, limits }: BalanceQuery,
 ): Promise<Balance> {
   const accountBalance = await readAccountBalance(account)
-  const archived = await read
+  const archivedBuckets = await read
     .selectFrom('bucket')
     .selectAll()
     .where('account', '=', account)
@@ -26,7 +26,7 @@ export async function readBalance(
     .orderBy('starts_at', 'desc')
     .execute()
   // The balance's bucket is of the last turn's period, which may be over; the current period's bucket may be archived.
-  const buckets = [...(accountBalance === undefined ? [] : toBucketRows(accountBalance)), ...archived].filter(
+  const buckets = [...(accountBalance === undefined ? [] : toBucketRows(accountBalance)), ...archivedBuckets].filter(
     (bucket) => bucket.starts_at <= at,
   )
   const packs = await read
@@ -42,9 +42,9 @@ export async function readBalance(
   const balances = pools.flatMap((pool) =>
     windows.map((window): PoolBalance => {
       const candidates = buckets.filter((bucket) => bucket.pool === pool && bucket.window === window)
-      const running = candidates.find((bucket) => at < bucket.ends_at)
+      const runningBucket = candidates.find((bucket) => at < bucket.ends_at)
       const last =
-        running ??
+        runningBucket ??
         candidates.reduce<BucketTable | undefined>(
           (one, other) => (one === undefined || one.starts_at < other.starts_at ? other : one),
           undefined,
@@ -54,7 +54,7 @@ export async function readBalance(
         last === undefined ? undefined : { start: last.starts_at, end: last.ends_at },
         periods[window],
       )
-      const { settled, reserved, debt } = running ?? { settled: 0, reserved: 0, debt: 0 }
+      const { settled, reserved, debt } = runningBucket ?? { settled: 0, reserved: 0, debt: 0 }
       const limit = limits[pool][window]
       const remaining = Math.max(0, limit - reserved - (settled - debt))
       return { pool, window, limit, used: settled, reserved, remaining, debt, resetsAt: end }

@@ -103,15 +103,15 @@ export function createBoostRepository({ read, write }: Database): Boosts {
     },
 
     async getOrCreateInviteCode(account, fresh) {
-      const existing = await read.selectFrom('invite_code').select('code').where('account', '=', account).executeTakeFirst()
-      if (existing !== undefined) return existing.code
+      const existingRow = await read.selectFrom('invite_code').select('code').where('account', '=', account).executeTakeFirst()
+      if (existingRow !== undefined) return existingRow.code
       await write
         .insertInto('invite_code')
         .values({ account, code: fresh })
         .onConflict((conflict) => conflict.doNothing())
         .execute()
-      const stored = await read.selectFrom('invite_code').select('code').where('account', '=', account).executeTakeFirst()
-      return stored?.code
+      const storedRow = await read.selectFrom('invite_code').select('code').where('account', '=', account).executeTakeFirst()
+      return storedRow?.code
     },
 
     async findInviter(code) {
@@ -146,8 +146,8 @@ export function createBoostRepository({ read, write }: Database): Boosts {
     },
 
     async decideInvites(now, monthStart, perMonth) {
-      const due = await read.selectFrom('invite').select('invited').where('state', '=', 'due').limit(100).execute()
-      for (const { invited } of due) {
+      const dueInvites = await read.selectFrom('invite').select('invited').where('state', '=', 'due').limit(100).execute()
+      for (const { invited } of dueInvites) {
         await sql`
           update invite set decided_at = ${now}, state = case
             when (

@@ -6,7 +6,7 @@ import type { Database } from '../../database.ts'
 export function createDailyUsageRepository({ read, readAccountBalance }: Database): DailyUsages {
   return {
     async listSince(account, since) {
-      const archived = await read
+      const archivedBuckets = await read
         .selectFrom('bucket')
         .selectAll()
         .where('account', '=', account)
@@ -17,7 +17,7 @@ export function createDailyUsageRepository({ read, readAccountBalance }: Databas
       const balance = await readAccountBalance(account)
       const current =
         balance === undefined ? [] : toBucketRows(balance).filter(({ window, ends_at: end }) => window === 'day' && end > since)
-      return [...archived, ...current].map(({ pool, settled, ...day }) => ({
+      return [...archivedBuckets, ...current].map(({ pool, settled, ...day }) => ({
         period: { start: day.starts_at, end: day.ends_at },
         pool,
         used: settled,

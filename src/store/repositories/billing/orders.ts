@@ -38,11 +38,11 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
         // The lock comes before the reads, so that of requests at the same time one waits or repeats.
         if ((await lockEntitlement(transaction, draft.account)) === undefined)
           throw new Error(`there is no account ${draft.account}`)
-        const stored = await selectOrders(transaction)
+        const storedOrder = await selectOrders(transaction)
           .where('account', '=', draft.account)
           .where('request', '=', draft.requestId)
           .executeTakeFirst()
-        if (stored !== undefined) return { order: toOrder(stored), isNew: false }
+        if (storedOrder !== undefined) return { order: toOrder(storedOrder), isNew: false }
         const { open } = await transaction
           .selectFrom('sale_order')
           .select((select) => select.fn.countAll<number>().as('open'))
@@ -108,9 +108,9 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
           .orderBy('sale_order.id')
           .limit(count)
           .execute()
-      const due = await select('<=', now, limit)
-      const misplaced = due.length < limit ? await select('>', now + maxPauseMs, limit - due.length) : []
-      return [...due, ...misplaced].map(toOrder)
+      const dueRows = await select('<=', now, limit)
+      const misplacedRows = dueRows.length < limit ? await select('>', now + maxPauseMs, limit - dueRows.length) : []
+      return [...dueRows, ...misplacedRows].map(toOrder)
     },
 
     async countUngranted() {
@@ -136,18 +136,18 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
 
     change: (id, decide) =>
       transact(async (transaction) => {
-        const locked = await transaction
+        const lockedOrder = await transaction
           .updateTable('sale_order')
           .set((set) => ({ version: set.ref('version') }))
           .where('id', '=', id)
           .returning('account')
           .executeTakeFirst()
-        if (locked === undefined) return undefined
+        if (lockedOrder === undefined) return undefined
         const before = toOrder(await selectOrders(transaction).where('sale_order.id', '=', id).executeTakeFirstOrThrow())
-        const entitlement = await lockEntitlement(transaction, locked.account)
+        const entitlement = await lockEntitlement(transaction, lockedOrder.account)
         const change = decide(before, entitlement)
         if (change === null) return { order: before, isChanged: false }
-        const { order, steps, entitlement: granted, claim, notices = [] } = change
+        const { order, steps, entitlement: entitlementChange, claim, notices = [] } = change
         for (const column of ['payment', 'reference'] as const) {
           const value = order[column]
           if (value === null || value === before[column]) continue
@@ -161,27 +161,27 @@ export function createOrderRepository({ read, write, transact }: Database): Orde
           if (other !== undefined) return `${column}_of_another_order` as const
         }
         // Before the order, which references the subscription that it granted.
-        if (granted !== undefined && entitlement !== undefined)
-          await writeChange(transaction, before.account, entitlement, granted)
+        if (entitlementChange !== undefined && entitlement !== undefined)
+          await writeChange(transaction, before.account, entitlement, entitlementChange)
         if (claim !== undefined)
           await transaction
             .insertInto('boost_claim')
             .values({ ...toBoostClaimRow(claim), rush: null, granted: 0 })
             .execute()
-        const changed: Order = { ...order, version: before.version + 1 }
-        await transaction.updateTable('sale_order').set(toRow(changed)).where('id', '=', id).execute()
+        const changedOrder: Order = { ...order, version: before.version + 1 }
+        await transaction.updateTable('sale_order').set(toRow(changedOrder)).where('id', '=', id).execute()
         await insertSteps(transaction, id, steps)
         await insertNotices(transaction, notices, steps[0]?.at ?? 0)
-        return { order: changed, isChanged: true }
+        return { order: changedOrder, isChanged: true }
       }),
 
     async recordNotification(provider, { acceptedAt, refusedAt, refusal, setting }) {
-      const accepted = acceptedAt === null ? {} : { accepted_at: acceptedAt }
-      const refused = refusedAt === null ? {} : { refused_at: refusedAt, refusal, setting }
+      const acceptedColumns = acceptedAt === null ? {} : { accepted_at: acceptedAt }
+      const refusedColumns = refusedAt === null ? {} : { refused_at: refusedAt, refusal, setting }
       await write
         .insertInto('payment_notification')
         .values({ provider, accepted_at: acceptedAt, refused_at: refusedAt, refusal, setting })
-        .onConflict((conflict) => conflict.column('provider').doUpdateSet({ ...accepted, ...refused }))
+        .onConflict((conflict) => conflict.column('provider').doUpdateSet({ ...acceptedColumns, ...refusedColumns }))
         .execute()
     },
 
@@ -223,8 +223,8 @@ async function insertSteps(transaction: Kysely<Schema>, order: string, steps: re
 
 function selectFiltered(db: Kysely<Schema>, { account, states, provider, paid, returned, plan, before, limit }: OrderFilter) {
   // By the index of what was paid then.
-  const sorted = paid === undefined ? selectOrders(db) : selectOrders(db).orderBy('paid_at', 'desc')
-  let query = sorted.orderBy('sale_order.id', 'desc').limit(limit)
+  const sortedOrders = paid === undefined ? selectOrders(db) : selectOrders(db).orderBy('paid_at', 'desc')
+  let query = sortedOrders.orderBy('sale_order.id', 'desc').limit(limit)
   if (account !== undefined) query = query.where('account', '=', account)
   if (states !== undefined) query = query.where('state', 'in', states)
   if (provider !== undefined) query = query.where('provider', '=', provider)
@@ -315,7 +315,7 @@ function toItem({ terms, plan, content, interval, pack_offer: pack, pool, credit
 
 function toRow(order: Order): Insertable<OrderTable> {
   const { item } = order
-  const bought =
+  const itemColumns =
     item.kind === 'plan'
       ? { terms: item.terms.id, interval: item.interval, pack_offer: null, pool: null, credits: null, days: null }
       : { terms: null, interval: null, pack_offer: item.pack, pool: item.pool, credits: item.credits, days: item.days }
@@ -325,7 +325,7 @@ function toRow(order: Order): Insertable<OrderTable> {
     account: order.account,
     request: order.requestId,
     kind: item.kind,
-    ...bought,
+    ...itemColumns,
     event: order.event,
     currency: order.price.currency,
     price: order.price.amount,

@@ -16,9 +16,9 @@ export function toPlanTerms({
   readonly plan: string
   readonly content: string
 }): PlanTerms {
-  const cached = cache.get(id)
+  const cacheEntry = cache.get(id)
   // A process may have opened two databases, one after the other.
-  if (cached?.content === content) return cached.terms
+  if (cacheEntry?.content === content) return cacheEntry.terms
   const terms = { id, version: Number(id.slice(plan.length + 1)), plan: restorePlan(plan, parseJson(content)) }
   cache.set(id, { content, terms })
   return terms

@@ -25,20 +25,20 @@ export function createPurchaseNoticeRepository({ read, write }: Database): Purch
           .orderBy('due_at')
           .limit(1)
         if (about !== undefined) query = query.where('about', '=', about)
-        const due = await query.executeTakeFirst()
-        if (due === undefined) return undefined
-        const { account, kind, subject, created_at: createdAt, attempts } = due
-        const claimed = { account, about: due.about, kind, subject, createdAt, attempt: attempts + 1 }
-        const taken = await write
+        const dueNotice = await query.executeTakeFirst()
+        if (dueNotice === undefined) return undefined
+        const { account, kind, subject, created_at: createdAt, attempts } = dueNotice
+        const claimedNotice = { account, about: dueNotice.about, kind, subject, createdAt, attempt: attempts + 1 }
+        const updatedRow = await write
           .updateTable('purchase_notice')
           .set({ due_at: now + leaseMs, attempts: attempts + 1 })
-          .where(isNotice(claimed))
+          .where(isNotice(claimedNotice))
           .where('attempts', '=', attempts)
           .where('due_at', 'is not', null)
           .returning('attempts')
           .executeTakeFirst()
         // Otherwise another process was faster.
-        if (taken !== undefined) return claimed
+        if (updatedRow !== undefined) return claimedNotice
       }
     },
 

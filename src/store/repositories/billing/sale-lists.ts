@@ -22,21 +22,21 @@ const codeConditions: Readonly<Record<CodeState, (now: number) => RawBuilder<boo
 export function createSaleListRepository({ kind, read }: Database): SaleLists {
   return {
     async readSums({ from, to }) {
-      const sold = await sql<SumRow>`
+      const salesResult = await sql<SumRow>`
         select paid_at - paid_at % ${sql.lit(usageSlotMs)} as starts_at, plan_terms.plan as plan, paid_currency as currency,
           cast(sum(paid_amount) as text) as amount
         from sale_order left join plan_terms on plan_terms.id = sale_order.terms
         where paid_at >= ${from} and paid_at < ${to}
         group by 1, 2, 3 order by 1, 2, 3`.execute(read)
       const money = kind === 'sqlite' ? sql`order_step.facts ->> 'money'` : sql`order_step.facts::jsonb ->> 'money'`
-      const returned = await sql<ReturnRow>`
+      const returnsResult = await sql<ReturnRow>`
         select order_step.at - order_step.at % ${sql.lit(usageSlotMs)} as starts_at, plan_terms.plan as plan, ${money} as money,
           cast(count(*) as text) as steps
         from order_step join sale_order on sale_order.id = order_step.sale_order
           left join plan_terms on plan_terms.id = sale_order.terms
         where ${isReturned} and order_step.at >= ${from} and order_step.at < ${to}
         group by 1, 2, 3 order by 1, 2, 3`.execute(read)
-      return [...sold.rows.map(toSold), ...returned.rows.flatMap(toReturned)].toSorted(
+      return [...salesResult.rows.map(toSold), ...returnsResult.rows.flatMap(toReturned)].toSorted(
         (one, other) => one.startsAt - other.startsAt,
       )
     },
@@ -102,10 +102,10 @@ function toSold({ starts_at: startsAt, plan, currency, amount }: SumRow): SaleSu
 }
 
 function toReturned({ starts_at: startsAt, plan, money, steps }: ReturnRow): readonly SaleSum[] {
-  const parsed = parseMoney(money ?? '')
-  return parsed === undefined
+  const returnedMoney = parseMoney(money ?? '')
+  return returnedMoney === undefined
     ? []
-    : [{ startsAt, kind: 'returned', plan, currency: parsed.currency, amount: parsed.amount * Number(steps) }]
+    : [{ startsAt, kind: 'returned', plan, currency: returnedMoney.currency, amount: returnedMoney.amount * Number(steps) }]
 }
 
 function findPack(read: Kysely<Schema>, id: string) {

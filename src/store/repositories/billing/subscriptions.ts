@@ -21,18 +21,18 @@ export function createSubscriptionRepository({ read, write, transact }: Database
     async ensureTerms(plan, at) {
       const content = serializePlan(plan)
       for (;;) {
-        const newest = await findNewest(plan.id)
-        if (newest?.content === content) return toPlanTerms(newest)
-        const version = (newest?.version ?? 0) + 1
+        const newestRow = await findNewest(plan.id)
+        if (newestRow?.content === content) return toPlanTerms(newestRow)
+        const version = (newestRow?.version ?? 0) + 1
         const row = { id: toTermsId(plan.id, version), plan: plan.id, version, content, created_at: at }
-        const made = await write
+        const insertedRow = await write
           .insertInto('plan_terms')
           .values(row)
           .onConflict((conflict) => conflict.doNothing())
           .returning('id')
           .executeTakeFirst()
         // Otherwise another process has made this version a moment ago.
-        if (made !== undefined) return toPlanTerms(row)
+        if (insertedRow !== undefined) return toPlanTerms(row)
       }
     },
 

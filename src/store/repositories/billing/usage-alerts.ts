@@ -55,8 +55,8 @@ export function createUsageAlertRepository({ read, write }: Database): UsageAler
 
     async record(alert, at) {
       // Almost always recorded: a read without the writer shows it.
-      const known = await read.selectFrom('usage_alert').select('state').where(isAlert(alert)).executeTakeFirst()
-      if (known !== undefined) return
+      const existingAlert = await read.selectFrom('usage_alert').select('state').where(isAlert(alert)).executeTakeFirst()
+      if (existingAlert !== undefined) return
       const { level, ...window } = alert
       for (const lower of alertLevels.filter((each) => each < level)) {
         await write
@@ -79,7 +79,7 @@ export function createUsageAlertRepository({ read, write }: Database): UsageAler
 
     async claim(now) {
       for (;;) {
-        const due = await read
+        const dueAlert = await read
           .selectFrom('usage_alert')
           .select(['account', 'pool', 'window', 'ends_at', 'level', 'attempts'])
           .where('state', '=', 'due')
@@ -88,10 +88,10 @@ export function createUsageAlertRepository({ read, write }: Database): UsageAler
           .orderBy('due_at')
           .limit(1)
           .executeTakeFirst()
-        if (due === undefined) return undefined
-        const { account, pool, window, ends_at: endsAt, attempts } = due
-        const alert: UsageAlert = { account, pool, window, endsAt, level: due.level as AlertLevel }
-        const taken = await write
+        if (dueAlert === undefined) return undefined
+        const { account, pool, window, ends_at: endsAt, attempts } = dueAlert
+        const alert: UsageAlert = { account, pool, window, endsAt, level: dueAlert.level as AlertLevel }
+        const claimedRow = await write
           .updateTable('usage_alert')
           .set({ state: 'sending', attempts: attempts + 1 })
           .where(isAlert(alert))
@@ -99,7 +99,7 @@ export function createUsageAlertRepository({ read, write }: Database): UsageAler
           .returning('attempts')
           .executeTakeFirst()
         // Otherwise another node was faster.
-        if (taken !== undefined) return { ...alert, attempt: taken.attempts }
+        if (claimedRow !== undefined) return { ...alert, attempt: claimedRow.attempts }
       }
     },
 

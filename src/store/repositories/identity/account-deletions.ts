@@ -9,14 +9,14 @@ export function createAccountDeletionRepository({ read, write, transact }: Datab
   return {
     request: (account, { at, dueAt, reader }) =>
       transactUnlessLastOwner(transact, account, async (transaction) => {
-        const disabled = await transaction
+        const disabledAccount = await transaction
           .updateTable('account')
           .set({ status: 'disabled' })
           .where('id', '=', account)
           .where('status', '!=', 'deleted')
           .returning('id')
           .executeTakeFirst()
-        if (disabled === undefined) return false
+        if (disabledAccount === undefined) return false
         await transaction.deleteFrom('operator_session').where('account', '=', account).execute()
         await transaction.deleteFrom('session').where('account', '=', account).execute()
         const { language, timeZone } = reader

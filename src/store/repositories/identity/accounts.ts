@@ -144,13 +144,13 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
             (other.email === address || (onePerMailbox && other.email !== null && isSameMailbox(other.email, address))),
         )
         if (isTaken) return false
-        const updated = await transaction
+        const updateResults = await transaction
           .updateTable('account')
           .set({ email: address, canonical_email: canonicalEmail, email_verified: 1 })
           .where('id', '=', id)
           .where('status', '!=', 'deleted')
           .execute()
-        if (!hasUpdated(updated)) return false
+        if (!hasUpdated(updateResults)) return false
         if (carryOver !== null) await saveCarriedUsage(transaction, carryOver)
         return true
       })
@@ -188,14 +188,14 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
 
     async endExpiredPlans(now, plan) {
       // Almost always none: a read without the writer shows it.
-      const due = await read
+      const dueAccounts = await read
         .selectFrom('account')
         .select('id')
         .where('plan_until', '<=', now)
         .where('terms', 'is', null)
         .limit(1)
         .execute()
-      if (due.length === 0) return []
+      if (dueAccounts.length === 0) return []
       const rows = await write
         .updateTable('account')
         .set({ plan, plan_until: null })
@@ -225,8 +225,12 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
 
     erase(id, at, legacy = null) {
       return transactUnlessLastOwner(transact, id, async (transaction) => {
-        const erased = await transaction.selectFrom('account').select('canonical_email').where('id', '=', id).executeTakeFirst()
-        const updated = await transaction
+        const erasedAccount = await transaction
+          .selectFrom('account')
+          .select('canonical_email')
+          .where('id', '=', id)
+          .executeTakeFirst()
+        const updateResults = await transaction
           .updateTable('account')
           .set({
             status: 'deleted',
@@ -241,7 +245,7 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
           .where('id', '=', id)
           .where('status', '!=', 'deleted')
           .execute()
-        if (!hasUpdated(updated)) return false
+        if (!hasUpdated(updateResults)) return false
         if (legacy !== null) await saveCarriedUsage(transaction, legacy)
         await transaction
           .updateTable('subscription')
@@ -258,8 +262,11 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
         await transaction.deleteFrom('purchase_notice').where('account', '=', id).execute()
         await transaction.deleteFrom('account_deletion').where('account', '=', id).execute()
         // Codes that were sent to the mailbox, which name it.
-        if (erased?.canonical_email != null)
-          await transaction.deleteFrom('email_verification').where('canonical_email', '=', erased.canonical_email).execute()
+        if (erasedAccount?.canonical_email != null)
+          await transaction
+            .deleteFrom('email_verification')
+            .where('canonical_email', '=', erasedAccount.canonical_email)
+            .execute()
         await transaction.deleteFrom('image_owner').where('account', '=', id).execute()
         await transaction.deleteFrom('session').where('account', '=', id).execute()
         await endOperatorCredentials(transaction, id, at)

@@ -6,7 +6,7 @@ import type { Database } from '../../database.ts'
 export function createAttemptRepository({ read, write }: Database): Attempts {
   /** When the attempt that blocks the next one ends; undefined if none does. */
   const findBlockingEnd = async (subject: string, { times }: AttemptLimit, now: number): Promise<number | undefined> => {
-    const blocking = await read
+    const blockingAttempt = await read
       .selectFrom('attempt')
       .select('ends_at')
       .where('subject', '=', subject)
@@ -15,7 +15,7 @@ export function createAttemptRepository({ read, write }: Database): Attempts {
       .limit(1)
       .offset(times - 1)
       .executeTakeFirst()
-    return blocking?.ends_at
+    return blockingAttempt?.ends_at
   }
   return {
     async consume(subject, limit, now) {

@@ -55,7 +55,7 @@ export function createDeviceLoginRepository({ read, write, transact }: Database)
 
     async poll(codeHash, now): Promise<DevicePoll> {
       const early = sql<boolean>`polled_at is not null and polled_at + interval_seconds * 1000 - ${pollToleranceMs} > ${now}`
-      const waiting = await write
+      const waitingLogin = await write
         .updateTable('device_login')
         .set({
           interval_seconds: sql<number>`interval_seconds + case when ${early} then ${slowDownSeconds} else 0 end`,
@@ -67,8 +67,8 @@ export function createDeviceLoginRepository({ read, write, transact }: Database)
         .where('expires_at', '>', now)
         .returning(['polled_early', 'interval_seconds', 'expires_at'])
         .executeTakeFirst()
-      if (waiting !== undefined) {
-        const { polled_early: polledEarly, interval_seconds: intervalSeconds, expires_at: expiresAt } = waiting
+      if (waitingLogin !== undefined) {
+        const { polled_early: polledEarly, interval_seconds: intervalSeconds, expires_at: expiresAt } = waitingLogin
         return { kind: 'waiting', polledEarly: polledEarly === 1, intervalSeconds, expiresAt }
       }
       const row = await read

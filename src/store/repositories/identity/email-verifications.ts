@@ -17,8 +17,8 @@ export function createEmailVerificationRepository({ read, write, transact }: Dat
       const verdict = judge(await listRecentEmails(read, email, since))
       if (verdict.kind === 'wait') return verdict
       return transact(async (transaction) => {
-        const decided = judge(await listRecentEmails(transaction, email, since))
-        if (decided.kind === 'wait') return decided
+        const verdict = judge(await listRecentEmails(transaction, email, since))
+        if (verdict.kind === 'wait') return verdict
         const { link, browser, address, mailbox, network, known, codeHash, passwordHash, invite, at } = email
         await transaction
           .updateTable('email_verification')
@@ -36,7 +36,7 @@ export function createEmailVerificationRepository({ read, write, transact }: Dat
             network,
             known_device: known ? 1 : 0,
             code_hash: codeHash,
-            max_attempts: decided.tries,
+            max_attempts: verdict.tries,
             attempts: 0,
             password_hash: passwordHash,
             invite_code: invite,
@@ -44,7 +44,7 @@ export function createEmailVerificationRepository({ read, write, transact }: Dat
             created_at: at,
           })
           .execute()
-        return decided
+        return verdict
       })
     },
 

@@ -16,13 +16,13 @@ export function createProviderIdentityRepository({ read, write, transact }: Data
 
     async link(provider, subject, account, at) {
       return transact(async (transaction) => {
-        const linked = await transaction
+        const linkedIdentity = await transaction
           .selectFrom('identity')
           .select('subject')
           .where('provider', '=', provider)
           .where('account', '=', account)
           .executeTakeFirst()
-        if (linked !== undefined) return linked.subject === subject ? 'known' : 'other_subject'
+        if (linkedIdentity !== undefined) return linkedIdentity.subject === subject ? 'known' : 'other_subject'
         const row = await transaction
           .insertInto('identity')
           .values({ provider, subject, account, created_at: at })

@@ -17,7 +17,7 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
           .select((select) => select.fn.countAll<number>().as('count'))
           .executeTakeFirstOrThrow()
         if (Number(count) >= maxClients) {
-          const [evicted] = await transaction
+          const [eviction] = await transaction
             .deleteFrom('oauth_client')
             .where('id', '=', (over) =>
               over
@@ -39,7 +39,7 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
                 .limit(1),
             )
             .execute()
-          if (evicted === undefined || evicted.numDeletedRows === 0n) return false
+          if (eviction === undefined || eviction.numDeletedRows === 0n) return false
         }
         await transaction
           .insertInto('oauth_client')
@@ -152,7 +152,7 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
         if (token === undefined) return false
         if (token.consumed_at !== null && now - token.consumed_at > graceMs) return false
         const { generation, issuedAt } = parseRefreshToken(token.payload)
-        const used = await transaction
+        const usedRecords = await transaction
           .selectFrom('oauth_record')
           .select('payload')
           .where('kind', '=', refreshTokenKind)
@@ -161,7 +161,7 @@ export function createOAuthClientRepository({ read, write, transact }: Database)
           .where('consumed_at', '>=', issuedAt)
           .execute()
         const maxGeneration = token.consumed_at === null ? generation - 1 : generation
-        if (used.some(({ payload }) => parseRefreshToken(payload).generation > maxGeneration)) return false
+        if (usedRecords.some(({ payload }) => parseRefreshToken(payload).generation > maxGeneration)) return false
         if (token.consumed_at === null)
           await transaction
             .updateTable('oauth_record')

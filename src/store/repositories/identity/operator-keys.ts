@@ -79,24 +79,24 @@ export function createOperatorKeyRepository({ read, write, transact }: Database)
     },
 
     async revokeKey(id, at) {
-      const updated = await write
+      const updateResult = await write
         .updateTable('operator_key')
         .set((set) => ({ revoked_at: set.fn.coalesce('revoked_at', set.val(at)) }))
         .where('id', '=', id)
         .executeTakeFirst()
-      return updated.numUpdatedRows > 0n
+      return updateResult.numUpdatedRows > 0n
     },
 
     async spend(key, day, credits) {
       // One statement: of concurrent corrections only those that fit together pass.
-      const spent = sql<number>`case when spent_day = cast(${day} as bigint) then spent_credits else 0 end + cast(${credits} as bigint)`
-      const updated = await write
+      const newSpentCredits = sql<number>`case when spent_day = cast(${day} as bigint) then spent_credits else 0 end + cast(${credits} as bigint)`
+      const updateResult = await write
         .updateTable('operator_key')
-        .set({ spent_day: day, spent_credits: spent })
+        .set({ spent_day: day, spent_credits: newSpentCredits })
         .where('id', '=', key)
-        .where('daily_credits', '>=', spent)
+        .where('daily_credits', '>=', newSpentCredits)
         .executeTakeFirst()
-      return updated.numUpdatedRows > 0n
+      return updateResult.numUpdatedRows > 0n
     },
   }
 }

@@ -86,10 +86,14 @@ export function createOperatorRepository(database: Database): Operators {
 
     applyGroupRole(account, provider, role, at) {
       return transact(async (transaction) => {
-        const stored = await transaction.selectFrom('operator').selectAll().where('account', '=', account).executeTakeFirst()
-        const before = stored?.role ?? null
-        const isForeign = stored !== undefined && stored.provider !== provider
-        if (isForeign && (stored.provider === null || role === null)) return { before, after: before }
+        const storedOperator = await transaction
+          .selectFrom('operator')
+          .selectAll()
+          .where('account', '=', account)
+          .executeTakeFirst()
+        const before = storedOperator?.role ?? null
+        const isForeign = storedOperator !== undefined && storedOperator.provider !== provider
+        if (isForeign && (storedOperator.provider === null || role === null)) return { before, after: before }
         if (role !== null) {
           const values = { role, provider, granted_at: at }
           await transaction
@@ -97,7 +101,7 @@ export function createOperatorRepository(database: Database): Operators {
             .values({ account, ...values })
             .onConflict((conflict) => conflict.column('account').doUpdateSet(values))
             .execute()
-        } else if (stored !== undefined) {
+        } else if (storedOperator !== undefined) {
           await transaction.deleteFrom('operator').where('account', '=', account).execute()
           await endOperatorCredentials(transaction, account, at)
         }
@@ -124,38 +128,38 @@ export function createOperatorRepository(database: Database): Operators {
 
     confirmSecondFactor(account, { step, recoveryHashes, at }) {
       return transact(async (transaction) => {
-        const updated = await transaction
+        const updateResult = await transaction
           .updateTable('second_factor')
           .set({ confirmed_at: at, used_step: step })
           .where('account', '=', account)
           .where('confirmed_at', 'is', null)
           .executeTakeFirst()
-        if (updated.numUpdatedRows === 0n) return false
+        if (updateResult.numUpdatedRows === 0n) return false
         await insertRecoveryCodes(transaction, account, recoveryHashes)
         return true
       })
     },
 
     async useStep(account, step) {
-      const updated = await write
+      const updateResult = await write
         .updateTable('second_factor')
         .set({ used_step: step })
         .where('account', '=', account)
         .where('confirmed_at', 'is not', null)
         .where('used_step', '<', step)
         .executeTakeFirst()
-      return updated.numUpdatedRows > 0n
+      return updateResult.numUpdatedRows > 0n
     },
 
     async useRecoveryCode(account, hash, at) {
-      const updated = await write
+      const updateResult = await write
         .updateTable('recovery_code')
         .set({ used_at: at })
         .where('account', '=', account)
         .where('hash', '=', hash)
         .where('used_at', 'is', null)
         .executeTakeFirst()
-      return updated.numUpdatedRows > 0n
+      return updateResult.numUpdatedRows > 0n
     },
 
     async countRecoveryCodes(account) {
@@ -172,11 +176,11 @@ export function createOperatorRepository(database: Database): Operators {
 
     removeSecondFactor(account) {
       return transact(async (transaction) => {
-        const removed = await transaction.deleteFrom('second_factor').where('account', '=', account).executeTakeFirst()
+        const deleteResult = await transaction.deleteFrom('second_factor').where('account', '=', account).executeTakeFirst()
         await transaction.deleteFrom('recovery_code').where('account', '=', account).execute()
         await transaction.deleteFrom('passkey').where('account', '=', account).execute()
         await transaction.deleteFrom('operator_session').where('account', '=', account).execute()
-        return removed.numDeletedRows > 0n
+        return deleteResult.numDeletedRows > 0n
       })
     },
 
@@ -263,13 +267,13 @@ export function createOperatorRepository(database: Database): Operators {
     },
 
     async beginRequest(hash, fingerprint, at) {
-      const claimed = await write
+      const insertedRow = await write
         .insertInto('operator_request')
         .values({ hash, fingerprint, status: null, body: null, created_at: at })
         .onConflict((conflict) => conflict.column('hash').doNothing())
         .returning('hash')
         .executeTakeFirst()
-      if (claimed !== undefined) return undefined
+      if (insertedRow !== undefined) return undefined
       const row = await read.selectFrom('operator_request').selectAll().where('hash', '=', hash).executeTakeFirst()
       if (row === undefined) return undefined
       const { status, body } = row

@@ -26,7 +26,7 @@ export function createPasskeyRepository({ read, write, transact }: Database): Pa
           .where('account', '=', account)
           .executeTakeFirstOrThrow()
         if (Number(count) >= limit) return 'too_many'
-        const added = await transaction
+        const insertedRow = await transaction
           .insertInto('passkey')
           .values({
             id,
@@ -42,28 +42,28 @@ export function createPasskeyRepository({ read, write, transact }: Database): Pa
           .onConflict((conflict) => conflict.column('credential').doNothing())
           .returning('id')
           .executeTakeFirst()
-        return added === undefined ? 'known' : 'added'
+        return insertedRow === undefined ? 'known' : 'added'
       })
     },
 
     async removePasskey(account, id) {
-      const removed = await write
+      const removedPasskey = await write
         .deleteFrom('passkey')
         .where('account', '=', account)
         .where('id', '=', id)
         .returning('name')
         .executeTakeFirst()
-      return removed?.name
+      return removedPasskey?.name
     },
 
     async recordPasskeyUse(id, { counter, at }) {
-      const updated = await write
+      const updateResult = await write
         .updateTable('passkey')
         .set({ counter, last_used_at: at })
         .where('id', '=', id)
         .where((where) => (counter === 0 ? where('counter', '=', 0) : where('counter', '<', counter)))
         .executeTakeFirst()
-      return updated.numUpdatedRows > 0n
+      return updateResult.numUpdatedRows > 0n
     },
 
     async beginPasskeyChallenge({ session, purpose }, challenge, expiresAt) {
@@ -76,13 +76,13 @@ export function createPasskeyRepository({ read, write, transact }: Database): Pa
     },
 
     async takePasskeyChallenge({ session, purpose }, now) {
-      const taken = await write
+      const takenChallenge = await write
         .deleteFrom('passkey_challenge')
         .where('session', '=', session)
         .where('purpose', '=', purpose)
         .returning(['challenge', 'expires_at'])
         .executeTakeFirst()
-      return taken === undefined || taken.expires_at <= now ? undefined : taken.challenge
+      return takenChallenge === undefined || takenChallenge.expires_at <= now ? undefined : takenChallenge.challenge
     },
   }
 }

@@ -28,12 +28,12 @@ export function createDeliveryRepository({
           .orderBy('id')
           .limit(limit)
           .execute()
-        const waiting = new Map(await readWaiting(transaction))
+        const waitingCounts = new Map(await readWaiting(transaction))
         const rows = events.flatMap((event) =>
           findReceivers(event).map((receiver) => {
-            const count = waiting.get(receiver) ?? 0
+            const count = waitingCounts.get(receiver) ?? 0
             const isFull = count >= maxWaiting
-            if (!isFull) waiting.set(receiver, count + 1)
+            if (!isFull) waitingCounts.set(receiver, count + 1)
             return {
               event: event.id,
               receiver,
@@ -81,32 +81,38 @@ export function createDeliveryRepository({
               and earlier.state = 'waiting' and earlier.id < notification_delivery.id and earlier.created_at > ${unblockedBefore})`,
         ])
       if (kinds?.length === 0) return []
-      const due = await read.selectFrom('notification_delivery').select('id').where(isDue).orderBy('id').limit(limit).execute()
-      if (due.length === 0) return []
-      const claimed = await write
+      const dueRows = await read
+        .selectFrom('notification_delivery')
+        .select('id')
+        .where(isDue)
+        .orderBy('id')
+        .limit(limit)
+        .execute()
+      if (dueRows.length === 0) return []
+      const claimedDeliveries = await write
         .updateTable('notification_delivery')
         .set((set) => ({ attempts: set('attempts', '+', 1), due_at: leaseUntil }))
         .where(
           'id',
           'in',
-          due.map(({ id }) => id),
+          dueRows.map(({ id }) => id),
         )
         .where('state', '=', 'waiting')
         .where('due_at', '<=', now)
         .returning(['id', 'event', 'attempts', 'created_at'])
         .execute()
-      if (claimed.length === 0) return []
+      if (claimedDeliveries.length === 0) return []
       const events = await read
         .selectFrom('notification_event')
         .selectAll()
         .where(
           'id',
           'in',
-          claimed.map(({ event }) => event),
+          claimedDeliveries.map(({ event }) => event),
         )
         .execute()
       const byId = new Map(events.map((event) => [event.id, toEvent(event)]))
-      return claimed
+      return claimedDeliveries
         .toSorted((one, other) => one.id - other.id)
         .flatMap(({ id, event: eventId, attempts: attempt, created_at: createdAt }) => {
           const event = byId.get(eventId)
@@ -201,8 +207,8 @@ export function createDeliveryRepository({
     },
 
     async prune({ before, maxEvents, unseenSince }) {
-      const gone = read.selectFrom('notification_receiver').select('name').where('seen_at', '<', unseenSince)
-      const names = (await gone.execute()).map(({ name }) => name)
+      const unseenReceivers = read.selectFrom('notification_receiver').select('name').where('seen_at', '<', unseenSince)
+      const names = (await unseenReceivers.execute()).map(({ name }) => name)
       if (names.length > 0)
         await transact(async (transaction) => {
           await transaction

@@ -36,25 +36,25 @@ export function createIncidentRepository({ read, write, transact }: Database): P
       for (const condition of began)
         await transact(async (transaction) => {
           const { kind, subject, text } = condition
-          const inserted = await transaction
+          const insertedRow = await transaction
             .insertInto('notification_incident')
             .values({ kind, subject, text, began_at: at })
             .onConflict((conflict) => conflict.columns(['kind', 'subject']).doNothing())
             .returning('kind')
             .executeTakeFirst()
-          if (inserted === undefined) return
+          if (insertedRow === undefined) return
           await insertIncidentEvent(transaction, { condition, phase: 'began', messageId: nextMessageId(), at, detail: {} })
         })
       for (const incident of ended)
         await transact(async (transaction) => {
-          const deleted = await transaction
+          const deletedIncident = await transaction
             .deleteFrom('notification_incident')
             .where('kind', '=', incident.kind)
             .where('subject', '=', incident.subject)
             .returning('began_at')
             .executeTakeFirst()
-          if (deleted === undefined) return
-          const detail = { beganAt: deleted.began_at }
+          if (deletedIncident === undefined) return
+          const detail = { beganAt: deletedIncident.began_at }
           await insertIncidentEvent(transaction, { condition: incident, phase: 'ended', messageId: nextMessageId(), at, detail })
         })
     },

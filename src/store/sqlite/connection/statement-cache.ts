@@ -22,8 +22,8 @@ export class StatementCache {
   }
 
   #prepare(text: string): Statement<unknown[]> {
-    const cached = this.#prepared.get(text)
-    if (cached !== undefined) return cached
+    const cachedStatement = this.#prepared.get(text)
+    if (cachedStatement !== undefined) return cachedStatement
     const statement = this.#db.prepare<unknown[]>(text)
     if (this.#prepared.size >= maxStatements) this.#prepared.clear()
     this.#prepared.set(text, statement)

@@ -172,7 +172,7 @@ export class BalanceCache implements BalanceListener {
   /** Writes up to `limit` dirty balances. After the last of them the watermark moves to the sweep's start. */
   #writeDirty(limit: number): void {
     const sweep = (this.#sweep ??= this.#startSweep())
-    for (let written = 0; written < limit;) {
+    for (let writtenCount = 0; writtenCount < limit;) {
       const balance = sweep.balances.pop()
       if (balance === undefined) {
         this.#rows.writeWatermark(sweep.watermark)
@@ -181,7 +181,7 @@ export class BalanceCache implements BalanceListener {
       }
       if (!balance.isDirty) continue
       this.#write(balance)
-      written += 1
+      writtenCount += 1
     }
   }
 
@@ -201,10 +201,10 @@ export class BalanceCache implements BalanceListener {
   /** Dirty balances stay in memory; two sweeps bound their number. */
   #remember(balance: CachedBalance): void {
     if (this.#recent.size >= this.#limits.maxRecent) {
-      const evicted = this.#older
+      const evictedBalances = this.#older
       this.#older = this.#recent
       this.#recent = new Map()
-      for (const each of evicted.values()) if (each.isDirty || each.isDue) this.#recent.set(each.account, each)
+      for (const each of evictedBalances.values()) if (each.isDirty || each.isDue) this.#recent.set(each.account, each)
     }
     this.#recent.set(balance.account, balance)
   }

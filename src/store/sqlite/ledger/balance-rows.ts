@@ -127,10 +127,10 @@ export class BalanceRows {
    */
   readTurnsSinceWatermark(): Map<string, ReplayTurn[]> {
     const byAccount = new Map<string, ReplayTurn[]>()
-    const started = this.#selectStarted.all()
-    if (started.length !== this.#selectExpectedCount.get())
+    const startedTurns = this.#selectStarted.all()
+    if (startedTurns.length !== this.#selectExpectedCount.get())
       throw new Error('turns are missing that the balances do not include yet')
-    for (const turn of [...started, ...this.#selectHeldAtWatermark.all()]) {
+    for (const turn of [...startedTurns, ...this.#selectHeldAtWatermark.all()]) {
       const turns = byAccount.get(turn.account)
       if (turns === undefined) byAccount.set(turn.account, [turn])
       else turns.push(turn)

@@ -70,8 +70,8 @@ export class LedgerExecutor {
   releaseThread(name: string, at: number): SweepResult {
     this.#beginTransaction()
     const owner = this.#processes.unregister(name)
-    const [expired, recovered] = owner === undefined ? [0, 0] : this.#endHoldsOf(owner, at)
-    return { kind: 'swept', expired, recovered }
+    const [expiredCount, recoveredCount] = owner === undefined ? [0, 0] : this.#endHoldsOf(owner, at)
+    return { kind: 'swept', expired: expiredCount, recovered: recoveredCount }
   }
 
   apply(operation: LedgerOperation): LedgerResult {
@@ -126,32 +126,32 @@ export class LedgerExecutor {
   }
 
   #expire({ at, monotonicMs, except }: ExpireOperation): SweepResult {
-    const excluded = new Set(except)
-    const overdue = this.#sql.overdueHolds.all(monotonicMs, this.#storage.owner).filter(({ id }) => !excluded.has(id))
-    let expired = this.#expireHolds([...overdue, ...this.#sql.orphanedHolds.all()], at)
-    let settled = 0
+    const excludedIds = new Set(except)
+    const overdue = this.#sql.overdueHolds.all(monotonicMs, this.#storage.owner).filter(({ id }) => !excludedIds.has(id))
+    let expiredCount = this.#expireHolds([...overdue, ...this.#sql.orphanedHolds.all()], at)
+    let settledCount = 0
     for (const dead of this.#processes.listDead()) {
       const [expiredHere, settledHere] = this.#endHoldsOf(dead, at)
-      expired += expiredHere
-      settled += settledHere
+      expiredCount += expiredHere
+      settledCount += settledHere
     }
     // Holds of other processes are counted in the table only.
     this.#storage.openHoldsDelta = this.#countHolds() - this.#holdsOpen
-    return { kind: 'swept', expired, recovered: settled }
+    return { kind: 'swept', expired: expiredCount, recovered: settledCount }
   }
 
   #endHoldsOf(dead: HoldOwner, at: number): [expired: number, settled: number] {
-    const settled = this.#settleFromJournal(dead)
-    const expired = this.#expireHolds(this.#sql.holdsOfOwner.all(dead.id), at)
+    const settledCount = this.#settleFromJournal(dead)
+    const expiredCount = this.#expireHolds(this.#sql.holdsOfOwner.all(dead.id), at)
     this.#processes.remove(dead)
-    return [expired, settled]
+    return [expiredCount, settledCount]
   }
 
   /** Settlements in the journal of a dead process are written before its holds are released: a delivered answer must not be free. */
   #settleFromJournal(dead: HoldOwner): number {
-    const held = new Set(this.#sql.holdsOfOwner.all(dead.id).map(({ id }) => id))
+    const heldIds = new Set(this.#sql.holdsOfOwner.all(dead.id).map(({ id }) => id))
     // Orders for other holds have been written before, or belong to another state of the database, as after a restore.
-    const orders = readJournal(getJournalPath(this.#database, dead.name)).filter(({ hold }) => held.delete(hold))
+    const orders = readJournal(getJournalPath(this.#database, dead.name)).filter(({ hold }) => heldIds.delete(hold))
     for (const order of orders) this.apply(toEndingOperation(order))
     return orders.length
   }

@@ -80,10 +80,10 @@ class ReaderThread {
     this.#worker = new Worker(program, { workerData: file })
     this.#worker.unref()
     this.#worker.on('message', (reply: HistoryReply) => {
-      const waiting = this.#waiting.get(reply.id)
+      const pendingRequest = this.#waiting.get(reply.id)
       this.#waiting.delete(reply.id)
-      if ('answer' in reply) waiting?.resolve(reply.answer)
-      else waiting?.reject(Object.assign(new Error(reply.failure.message), { code: reply.failure.code }))
+      if ('answer' in reply) pendingRequest?.resolve(reply.answer)
+      else pendingRequest?.reject(Object.assign(new Error(reply.failure.message), { code: reply.failure.code }))
     })
     this.ended = new Promise((resolve) => {
       this.#worker.once('exit', () => {

@@ -44,22 +44,22 @@ function getPendingPath(file: string): string {
  * @throws OperatorError where there is no room; then nothing has changed
  */
 export function copyBeforeMigration(file: string): void {
-  const pending = getPendingPath(file)
+  const pendingFile = getPendingPath(file)
   // A start that was killed between two changes: the copy is from before the first one.
-  if (existsSync(pending) && readLayout(pending).join() !== readLayout(file).join()) return
-  const folder = dirname(pending)
-  const part = `${pending}.part`
+  if (existsSync(pendingFile) && readLayout(pendingFile).join() !== readLayout(file).join()) return
+  const folder = dirname(pendingFile)
+  const part = `${pendingFile}.part`
   try {
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { mode: 0o700 })
     for (const [process, lines] of readPendingJournals(file))
-      writeFileSync(getJournalPath(pending, process), `${lines}\n`, { encoding: 'latin1', mode: 0o600 })
+      writeFileSync(getJournalPath(pendingFile, process), `${lines}\n`, { encoding: 'latin1', mode: 0o600 })
     writeFileSync(part, '', { mode: 0o600 })
     withConnection(file, (db) => db.prepare('vacuum into ?').run(part))
     const owner = findFolderOwner(dirname(folder))
     if (owner !== undefined) for (const path of [folder, part]) chownSync(path, owner.uid, owner.gid)
     syncPath(part)
-    renameSync(part, pending)
+    renameSync(part, pendingFile)
     syncPath(folder)
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
@@ -73,10 +73,10 @@ export function copyBeforeMigration(file: string): void {
 
 /** Replaces the copy of the change before, once the schema is this version's. */
 export function completeMigrationCopy(file: string): void {
-  const [pending, complete] = [dirname(getPendingPath(file)), dirname(getCopyPath(file))]
-  if (!existsSync(pending)) return
+  const [pendingFolder, complete] = [dirname(getPendingPath(file)), dirname(getCopyPath(file))]
+  if (!existsSync(pendingFolder)) return
   rmSync(complete, { recursive: true, force: true })
-  renameSync(pending, complete)
+  renameSync(pendingFolder, complete)
 }
 
 /** Names of the schema changes of a database, which may be of any version. */

@@ -59,8 +59,8 @@ export async function restoreFile<Rest>(options: RestoreOptions<Rest>): Promise<
   // Verification takes time; a server that is started meanwhile must find the lock taken.
   const serverLock = ServerLock.acquire(to, process.pid, at)
   try {
-    const replaced = await replaceDatabase(options)
-    return { ...replaced, rest: companions.restoreFiles() }
+    const replacement = await replaceDatabase(options)
+    return { ...replacement, rest: companions.restoreFiles() }
   } finally {
     serverLock.release()
   }
@@ -80,7 +80,7 @@ async function replaceDatabase({
     for (const suffix of companionSuffixes) rmSync(partialFile + suffix, { force: true })
     copyDatabase(from, partialFile)
     // The verification reads this version's tables.
-    const migrated = await updateSchema(from, partialFile, at, migrations)
+    const migrationNames = await updateSchema(from, partialFile, at, migrations)
     const verification = verifyDatabaseFile(partialFile)
     if (!verification.ok) {
       throw new OperatorError(`${from} is inconsistent: ${verification.mismatches[0]?.detail ?? 'unknown'}. It was not restored.`)
@@ -94,7 +94,7 @@ async function replaceDatabase({
     companions.restoreJournals()
     renameSync(partialFile, to)
     syncPath(dirname(to))
-    return { kept: previousFile, migrated, verification }
+    return { kept: previousFile, migrated: migrationNames, verification }
   } catch (error) {
     if (error instanceof OperatorError) throw error
     // A system error is not a fault of the backup: a restore needs room for a second copy.
@@ -122,20 +122,20 @@ async function updateSchema(
   at: number,
   migrations: readonly Migration[],
 ): Promise<readonly string[]> {
-  const applied = readAppliedMigrations(copy)
-  if (applied.length === 0) throw new Error('it has no table of schema changes')
-  if (applied.includes(transferInProgress))
+  const appliedMigrations = readAppliedMigrations(copy)
+  if (appliedMigrations.length === 0) throw new Error('it has no table of schema changes')
+  if (appliedMigrations.includes(transferInProgress))
     throw new OperatorError(
       `${from} was not restored: it is the target of a transfer that was not finished. Restore the installation that was being transferred.`,
     )
-  const newer = applied.find((name) => !migrations.some((migration) => migration.name === name))
+  const newer = appliedMigrations.find((name) => !migrations.some((migration) => migration.name === name))
   if (newer !== undefined)
     throw new OperatorError(
       `${from} was not restored: it was written by a newer version of svc-gateway (it has the schema change "${newer}"). Restore it with that version.`,
     )
-  if (isUpToDate(applied, migrations)) return []
+  if (isUpToDate(appliedMigrations, migrations)) return []
   await migrateFile(copy, () => at, migrations)
-  return migrations.flatMap(({ name }) => (applied.includes(name) ? [] : [name]))
+  return migrations.flatMap(({ name }) => (appliedMigrations.includes(name) ? [] : [name]))
 }
 
 function readAppliedMigrations(file: string): readonly string[] {

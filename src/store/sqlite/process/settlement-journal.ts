@@ -206,9 +206,9 @@ function computeChecksum(json: string): string {
 
 /** Continues after a partial write, as on a disk that fills up. */
 async function writeAll(handle: FileHandle, bytes: Uint8Array, from: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, from + done)
-    done += bytesWritten
+  for (let writtenBytes = 0; writtenBytes < bytes.length;) {
+    const { bytesWritten } = await handle.write(bytes, writtenBytes, bytes.length - writtenBytes, from + writtenBytes)
+    writtenBytes += bytesWritten
   }
 }
 

@@ -66,18 +66,18 @@ export class WalSync {
   syncInlineOrRequest(): InlineSync {
     if (this.#isSyncing || this.#lastSeconds > maxInlineSeconds) return [this.request(), 0]
     this.#requested += 1
-    const started = systemClock.monotonicMs()
+    const startedMs = systemClock.monotonicMs()
     try {
       fdatasyncSync(this.#fd)
     } catch (error) {
       // Reported like every other flush, after the reply that carries its number.
       this.#isSyncing = true
       this.markFailed(error as Error)
-      setImmediate(() => this.#finishSync(this.#requested, started, error as Error))
+      setImmediate(() => this.#finishSync(this.#requested, startedMs, error as Error))
       return [this.#requested, 0]
     }
     this.#completed = this.#requested
-    this.#lastSeconds = (systemClock.monotonicMs() - started) / 1000
+    this.#lastSeconds = (systemClock.monotonicMs() - startedMs) / 1000
     return [0, this.#lastSeconds]
   }
 
@@ -109,13 +109,13 @@ export class WalSync {
   /** Reports every requested flush before it returns. */
   close(): void {
     if (this.#completed < this.#requested) {
-      const started = systemClock.monotonicMs()
+      const startedMs = systemClock.monotonicMs()
       try {
         if (this.#failure === null) this.syncNow()
       } catch {
         // The failure is recorded and reported below.
       }
-      this.#report(this.#requested, started, this.#failure)
+      this.#report(this.#requested, startedMs, this.#failure)
     }
     this.#isClosed = true
     if (!this.#isSyncing) closeSync(this.#fd)
@@ -123,9 +123,9 @@ export class WalSync {
 
   #startSync(): void {
     const upTo = this.#requested
-    const started = systemClock.monotonicMs()
+    const startedMs = systemClock.monotonicMs()
     this.#isSyncing = true
-    fdatasync(this.#fd, (fault) => this.#finishSync(upTo, started, fault))
+    fdatasync(this.#fd, (fault) => this.#finishSync(upTo, startedMs, fault))
   }
 
   #finishSync(upTo: number, started: number, fault: Error | null): void {

@@ -55,9 +55,9 @@ export class WriterPorts {
 
   /** Serves the process's own port. */
   listen(port: MessagePort): void {
-    const own = createClientPort(port, undefined)
-    this.#own = own
-    port.on('message', (request: WriterRequest) => this.#receive(own, request))
+    const ownPort = createClientPort(port, undefined)
+    this.#own = ownPort
+    port.on('message', (request: WriterRequest) => this.#receive(ownPort, request))
   }
 
   /** Reports a flush to the clients that wait for one. */
@@ -144,8 +144,8 @@ export class WriterPorts {
   /** Takes the request that a port has sent and whose event is still to come. Node 24 crashes where a port is asked in its `close` event. */
   #receiveWaiting(client: ClientPort): void {
     if (client.isClosed) return
-    const received = receiveMessageOnPort(client.port)
-    if (received !== undefined) this.#enqueue(client, received.message as WriterRequest)
+    const envelope = receiveMessageOnPort(client.port)
+    if (envelope !== undefined) this.#enqueue(client, envelope.message as WriterRequest)
   }
 
   #reply(client: ClientPort, reply: WriterReply): void {
@@ -175,9 +175,9 @@ export class WriterPorts {
     if (client === undefined) return
     this.#others.delete(owner)
     for (;;) {
-      const received = receiveMessageOnPort(client.port)
-      if (received === undefined) break
-      this.#enqueue(client, received.message as WriterRequest)
+      const envelope = receiveMessageOnPort(client.port)
+      if (envelope === undefined) break
+      this.#enqueue(client, envelope.message as WriterRequest)
     }
     this.#serveQueue()
     client.isClosed = true

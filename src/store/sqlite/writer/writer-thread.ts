@@ -75,22 +75,22 @@ class WriterThread {
   /** `owner`: the thread of this process that sent the request; undefined for the process itself. */
   handle(request: WriterRequest, owner: string | undefined): WriterReply {
     if (request[0] === 'batch') return this.handleBatches([{ request, owner }])[0] as WriterReply
-    const started = systemClock.monotonicMs()
+    const startedMs = systemClock.monotonicMs()
     const results = this.#perform(request, owner)
     const isCommit = committingRequests.has(request[0])
-    const seconds = isCommit ? (systemClock.monotonicMs() - started) / 1000 : 0
+    const seconds = isCommit ? (systemClock.monotonicMs() - startedMs) / 1000 : 0
     return [results, seconds, isCommit && this.#isSynchronous, this.#ledger?.holdsOpen ?? 0, ...noSync]
   }
 
   /** The batches of several threads in one commit and at most one flush, whose times are in the first reply. */
   handleBatches(batches: readonly OwnedBatch[]): readonly WriterReply[] {
-    const started = systemClock.monotonicMs()
+    const startedMs = systemClock.monotonicMs()
     const results = this.#performBatches(batches)
     const isDurable = (index: number): boolean =>
       batches[index]?.request[1] === true && results[index]?.some(([kind]) => kind !== 'fault') === true
     const operations = results.reduce((total, { length }) => total + length, 0)
     const [flush, flushSeconds] = results.some((_, index) => isDurable(index)) ? this.#requestSync(operations) : noSync
-    const seconds = (systemClock.monotonicMs() - started) / 1000 - flushSeconds
+    const seconds = (systemClock.monotonicMs() - startedMs) / 1000 - flushSeconds
     const holdsOpen = this.#ledger?.holdsOpen ?? 0
     return results.map((result, index) => {
       const times = index === 0 ? [seconds, flushSeconds] : [0, 0]

@@ -277,7 +277,7 @@ export class Writer {
         else operation.resolve(result)
       })
     } catch (error) {
-      for (const waiting of batch) waiting.reject(error)
+      for (const queuedOperation of batch) queuedOperation.reject(error)
     }
     this.#release(generation)
   }
@@ -342,9 +342,9 @@ export class Writer {
     }
     this.#writable = !results.some((result) => result[0] === 'fault' && unwritableCodes.test(result[1]))
     this.#isDiskFull = results.some((result) => result[0] === 'fault' && result[1] === diskFullCode)
-    const outstanding = this.#outstanding
+    const outstandingRequest = this.#outstanding
     this.#outstanding = undefined
-    outstanding?.resolve(reply)
+    outstandingRequest?.resolve(reply)
   }
 
   /** A commit whose flush failed may be lost in a power loss: its senders get the same error as for a lost commit. */
@@ -375,6 +375,6 @@ export class Writer {
     this.#outstanding = undefined
     for (const { operation } of this.#unsynced.splice(0)) operation.reject(refusal)
     this.#onAllSynced()
-    for (const waiting of this.#queue.splice(0)) waiting.reject(refusal)
+    for (const queuedItem of this.#queue.splice(0)) queuedItem.reject(refusal)
   }
 }

@@ -59,19 +59,20 @@ export class TurnCollector {
     const { read, kind } = this.#db
     const state = await read.selectFrom('turn_history').selectAll().executeTakeFirstOrThrow()
     const keptFrom = Math.max(state.kept_from, requestedFrom)
-    const found = kind === 'sqlite' ? await findInOrder(read, state.newest_turn, limit) : await this.#blocks.find(read, at, limit)
-    const { isMore } = found
-    const isIdle = found.turns.length + found.wasPending.length + found.blocks.length === 0
+    const newTurns =
+      kind === 'sqlite' ? await findInOrder(read, state.newest_turn, limit) : await this.#blocks.find(read, at, limit)
+    const { isMore } = newTurns
+    const isIdle = newTurns.turns.length + newTurns.wasPending.length + newTurns.blocks.length === 0
     if (isIdle && state.complete_at !== null && keptFrom === state.kept_from) return { added: 0, isMore }
 
-    const ended = found.turns.filter(({ state: now, started_at: startedAt }) => now !== 'held' && startedAt >= keptFrom)
+    const endedTurns = newTurns.turns.filter(({ state: now, started_at: startedAt }) => now !== 'held' && startedAt >= keptFrom)
     if (this.#groupsVersion !== state.version) await this.#loadGroups()
-    const newGroups = this.#addGroups(ended)
+    const newGroups = this.#addGroups(endedTurns)
     const sums = new TurnSums()
-    for (const turn of ended) sums.add(turn, this.#getGroup(turn), slots)
+    for (const turn of endedTurns) sums.add(turn, this.#getGroup(turn), slots)
     const keys = sums.listKeys()
     sums.addStored(keys.length === 0 ? [] : await this.#readSums(keys))
-    const money = await sumMoney(read, ended)
+    const money = await sumMoney(read, endedTurns)
     // Groups that are not written yet are in the map: after a failure it is read anew.
     this.#groupsVersion = -1
     const isWritten = await this.#db.transact(async (transaction) => {
@@ -79,18 +80,18 @@ export class TurnCollector {
         .updateTable('turn_history')
         .set({
           version: state.version + 1,
-          newest_turn: found.newestTurn,
+          newest_turn: newTurns.newestTurn,
           kept_from: keptFrom,
           complete_at: isMore ? state.complete_at : at,
         })
         .where('version', '=', state.version)
         .executeTakeFirst()
       if (numUpdatedRows === 0n) return false
-      await this.#write(transaction, found, newGroups, { ended, sums, money })
+      await this.#write(transaction, newTurns, newGroups, { ended: endedTurns, sums, money })
       return true
     })
     if (isWritten) this.#groupsVersion = state.version + 1
-    return { added: isWritten ? ended.length : 0, isMore: isMore && isWritten }
+    return { added: isWritten ? endedTurns.length : 0, isMore: isMore && isWritten }
   }
 
   async #write(
@@ -109,11 +110,11 @@ export class TurnCollector {
           kind,
           wasPending.map((turn) => [turn]),
         )})`.execute(transaction)
-    const held = turns.filter(({ state }) => state === 'held')
+    const heldTurns = turns.filter(({ state }) => state === 'held')
     await add(
       'turn_history_pending',
       { turn: 'whole' },
-      held.map(({ id }) => [id]),
+      heldTurns.map(({ id }) => [id]),
     )
     await add(
       'turn_history_block',
@@ -163,16 +164,16 @@ export class TurnCollector {
 
   /** Gives ids to new groups. */
   #addGroups(turns: readonly CollectedTurn[]): readonly TurnGroupTable[] {
-    const added: TurnGroupTable[] = []
+    const addedGroups: TurnGroupTable[] = []
     for (const turn of turns) {
       const group = toGroup(turn)
       const name = toGroupName(group)
       if (this.#groups.has(name)) continue
       const id = Math.max(0, ...this.#groups.values()) + 1
       this.#groups.set(name, id)
-      added.push({ id, ...group })
+      addedGroups.push({ id, ...group })
     }
-    return added
+    return addedGroups
   }
 
   #getGroup(turn: CollectedTurn): number {

@@ -27,40 +27,41 @@ export class BlockFinder {
   readonly #sweptAt = new Map<number, number>()
 
   async find(read: Kysely<Schema>, at: number, limit: number): Promise<NewTurns> {
-    const { rows: ended } = await readEndedPending(read, limit)
-    const changed = new Map<number, TurnHistoryBlockTable>()
+    const { rows: endedTurns } = await readEndedPending(read, limit)
+    const changedBlocks = new Map<number, TurnHistoryBlockTable>()
     const newBlocks = await findNewBlocks(read, at)
-    for (const block of newBlocks) changed.set(block.first_turn, block)
+    for (const block of newBlocks) changedBlocks.set(block.first_turn, block)
     const open = await readOpenBlocks(read, at)
-    const room = limit - ended.length
+    const room = limit - endedTurns.length
     const later = room === 0 ? [] : await readLaterTurns(read, room)
     for (const [first, turns] of Map.groupBy(later, ({ block }) => block)) {
       const block = open.find(({ first_turn: firstTurn }) => firstTurn === first)
-      const newest = turns.reduce((max, turn) => (turn.id > max.id ? turn : max))
+      const newestTurn = turns.reduce((max, turn) => (turn.id > max.id ? turn : max))
       if (block !== undefined)
-        changed.set(first, { ...toRow(block), newest_turn: newest.id, owner: newest.owner_process, changed_at: at })
+        changedBlocks.set(first, { ...toRow(block), newest_turn: newestTurn.id, owner: newestTurn.owner_process, changed_at: at })
     }
-    const late: CollectedTurn[] = []
+    const lateTurns: CollectedTurn[] = []
     const sweeps = later.length === room ? [] : this.#chooseSweeps(open, at)
     for (const block of sweeps) {
       // The rest is found by the next search, because the block stays due.
-      const left = room - later.length - late.length
-      if (left <= 0) break
-      const found = await readLateTurns(read, block, left)
-      late.push(...found)
-      if (found.length < left) this.#sweptAt.set(block.first_turn, at)
-      if (found.length > 0) changed.set(block.first_turn, { ...(changed.get(block.first_turn) ?? toRow(block)), changed_at: at })
-      else if (!block.isKept && !changed.has(block.first_turn)) {
-        changed.set(block.first_turn, { ...toRow(block), is_closed: 1 })
+      const remainingRoom = room - later.length - lateTurns.length
+      if (remainingRoom <= 0) break
+      const turnsOfBlock = await readLateTurns(read, block, remainingRoom)
+      lateTurns.push(...turnsOfBlock)
+      if (turnsOfBlock.length < remainingRoom) this.#sweptAt.set(block.first_turn, at)
+      if (turnsOfBlock.length > 0)
+        changedBlocks.set(block.first_turn, { ...(changedBlocks.get(block.first_turn) ?? toRow(block)), changed_at: at })
+      else if (!block.isKept && !changedBlocks.has(block.first_turn)) {
+        changedBlocks.set(block.first_turn, { ...toRow(block), is_closed: 1 })
         this.#sweptAt.delete(block.first_turn)
       }
     }
     return {
-      turns: [...ended.filter(({ account }) => account !== null), ...later, ...late],
-      wasPending: ended.map(({ pending }) => pending),
+      turns: [...endedTurns.filter(({ account }) => account !== null), ...later, ...lateTurns],
+      wasPending: endedTurns.map(({ pending }) => pending),
       newestTurn: 0,
-      blocks: [...changed.values()],
-      isMore: newBlocks.length > 0 || room === 0 || later.length + late.length === room,
+      blocks: [...changedBlocks.values()],
+      isMore: newBlocks.length > 0 || room === 0 || later.length + lateTurns.length === room,
     }
   }
 

@@ -7,13 +7,13 @@ import { selectCollected } from './ended-turn.ts'
 import type { NewTurns } from './find-new-turns.ts'
 
 export async function findInOrder(read: Kysely<Schema>, newestTurn: number, limit: number): Promise<NewTurns> {
-  const { rows: ended } = await readEndedPending(read, limit)
-  const room = limit - ended.length
+  const { rows: endedTurns } = await readEndedPending(read, limit)
+  const room = limit - endedTurns.length
   const { rows: turns } = await sql<CollectedTurn>`
     select ${selectCollected} from turn as t where t.id > ${newestTurn} order by t.id limit ${room}`.execute(read)
   return {
-    turns: [...ended.filter(({ account }) => account !== null), ...turns],
-    wasPending: ended.map(({ pending }) => pending),
+    turns: [...endedTurns.filter(({ account }) => account !== null), ...turns],
+    wasPending: endedTurns.map(({ pending }) => pending),
     newestTurn: turns.at(-1)?.id ?? newestTurn,
     blocks: [],
     isMore: room === 0 || turns.length === room,

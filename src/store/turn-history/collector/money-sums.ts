@@ -103,10 +103,10 @@ function createSum({ started_at: startedAt, model }: CollectedTurn, plan: string
 function addTurn(sum: MoneySum, turn: CollectedTurn): void {
   const isCharged = turn.state === 'settled'
   const cost = turn.upstream_cost_nanodollars
-  const charged = turn.credits * 1000
-  const uncached = turn.input_tokens - turn.cached_input_tokens
-  const listed =
-    uncached * turn.price_input +
+  const chargedPrice = turn.credits * 1000
+  const uncachedTokens = turn.input_tokens - turn.cached_input_tokens
+  const listPrice =
+    uncachedTokens * turn.price_input +
     turn.cached_input_tokens * (turn.price_cached_input ?? turn.price_input) +
     turn.output_tokens * turn.price_output
   sum.turns += isCharged ? 1 : 0
@@ -115,9 +115,9 @@ function addTurn(sum: MoneySum, turn: CollectedTurn): void {
   sum.cached_input_tokens += turn.cached_input_tokens
   sum.output_tokens += turn.output_tokens
   sum.credits += turn.credits
-  sum.list_price += Math.max(listed, charged)
+  sum.list_price += Math.max(listPrice, chargedPrice)
   sum.cost += cost ?? 0
-  sum.margin += cost === null ? 0 : charged - cost
+  sum.margin += cost === null ? 0 : chargedPrice - cost
   sum.turns_without_cost += isCharged && turn.target !== null && cost === null ? 1 : 0
 }
 

@@ -50,8 +50,8 @@ export class TurnSums {
 
   #get(key: SumKey): TurnSum {
     const name = key.join(' ')
-    const known = this.#sums.get(name)
-    if (known !== undefined) return known
+    const existingSum = this.#sums.get(name)
+    if (existingSum !== undefined) return existingSum
     const sum = new TurnSum(key)
     this.#sums.set(name, sum)
     return sum

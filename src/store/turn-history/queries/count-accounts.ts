@@ -16,8 +16,8 @@ export async function hasHistoryAccounts(
   const accounts = new Set<string>()
   const groups = [...(await readGroups(read, { product, success: 'rated' })).values()]
   // Completed turns are most of them.
-  const ordered = groups.toSorted((one, other) => Number(other.ending === 'completed') - Number(one.ending === 'completed'))
-  for (const { id } of ordered.slice(0, maxGroups)) {
+  const orderedGroups = groups.toSorted((one, other) => Number(other.ending === 'completed') - Number(one.ending === 'completed'))
+  for (const { id } of orderedGroups.slice(0, maxGroups)) {
     const { rows } = await sql<{ readonly account: string }>`select distinct account from (
       select t.account from turn_search as t where t.group_id = ${id} and t.started_at >= ${from}
       order by t.started_at desc, t.id desc limit ${maxTurnsOfGroup}) as newest limit ${minAccounts}`.execute(read)

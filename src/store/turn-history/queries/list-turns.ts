@@ -72,7 +72,7 @@ async function findTurns(read: Kysely<Schema>, { filter, page }: ListQuery): Pro
   }
   if (!isGrouped(filter)) return select(read, sql`from turn_search as t where ${bounds} ${limit}`)
   const groups = [...(await readGroups(read, filter)).keys()]
-  const found: Found[] = []
+  const turnRows: Found[] = []
   for (let from = 0; from < groups.length; from += rangesPerStatement) {
     const ranges = groups
       .slice(from, from + rangesPerStatement)
@@ -80,9 +80,9 @@ async function findTurns(read: Kysely<Schema>, { filter, page }: ListQuery): Pro
         (group) => sql`select * from (${columns} from turn_search as t where t.group_id = ${group} and ${bounds} ${limit}) as g`,
       )
     const { rows } = await sql<Found>`select * from (${sql.join(ranges, sql` union all `)}) as t ${limit}`.execute(read)
-    found.push(...rows)
+    turnRows.push(...rows)
   }
-  return found.toSorted((one, other) => other.started_at - one.started_at || other.id - one.id).slice(0, page.limit)
+  return turnRows.toSorted((one, other) => other.started_at - one.started_at || other.id - one.id).slice(0, page.limit)
 }
 
 const columns = sql`select t.id, t.account, t.started_at`

@@ -154,11 +154,11 @@ function toEntryLink({ seq, at, kind, detail }: EntryTable, pools: ReadonlyMap<n
     case 'adjust': {
       type Adjusted = readonly [string, string, Pool, number, number, string, number?, number[]?, number[]?, Allocation[]?]
       const [id, , pool, credits, , reason, charged = 0, buckets = [], debts = [], packs = []] = parseJson(detail) as Adjusted
-      const [changed] = packs
+      const [firstPack] = packs
       return {
         ...link,
         pool,
-        pack: credits > 0 ? id : (changed?.[0] ?? null),
+        pack: credits > 0 ? id : (firstPack?.[0] ?? null),
         reason,
         credits: credits > 0 ? credits : 0 - charged - sumAllocations(packs),
         effect: { buckets, charged, debts, packs },
@@ -170,10 +170,10 @@ function toEntryLink({ seq, at, kind, detail }: EntryTable, pools: ReadonlyMap<n
 async function readBalances(read: Kysely<Schema>, balance: AccountBalance): Promise<StatementState> {
   const { account } = balance
   const entries = await read.selectFrom('entry').selectAll().where('account', '=', account).orderBy('seq').execute()
-  const archived = await read.selectFrom('bucket').selectAll().where('account', '=', account).execute()
+  const archivedBuckets = await read.selectFrom('bucket').selectAll().where('account', '=', account).execute()
   const packs = await read.selectFrom('pack').selectAll().where('account', '=', account).execute()
   const checkpoint = await read.selectFrom('checkpoint').select('seq').where('account', '=', account).executeTakeFirst()
-  return new StatementState([...toBucketRows(balance), ...archived], packs, entries, (checkpoint?.seq ?? 0) + 1)
+  return new StatementState([...toBucketRows(balance), ...archivedBuckets], packs, entries, (checkpoint?.seq ?? 0) + 1)
 }
 
 class StatementState {
@@ -221,17 +221,17 @@ class StatementState {
 
   /** What is left after this link, as far as later ones are taken back. A bucket's id is the link that opened it. */
   getLeft({ seq, at, pool }: Link): { readonly planLeft: number; readonly packsLeft: number } {
-    const left = windows.flatMap((window) => {
+    const remainingByWindow = windows.flatMap((window) => {
       const bucket = this.#buckets.find((each) => each.pool === pool && each.window === window && each.id <= seq)
       if (bucket === undefined) return []
       const granted = this.#grants.get(bucket.id)?.findLast(([from]) => from <= seq)?.[1] ?? bucket.granted
-      const used = this.#bucketById.get(bucket.id)
+      const bucketUse = this.#bucketById.get(bucket.id)
       const isOver = at >= bucket.ends_at
-      return [isOver || used === undefined ? granted : granted - used.settled + used.debt]
+      return [isOver || bucketUse === undefined ? granted : granted - bucketUse.settled + bucketUse.debt]
     })
     const packsLeft = this.#packs
       .filter((pack) => pack.pool === pool && pack.seq <= seq && pack.expires_at > at)
       .reduce((sum, { id, granted }) => sum + granted - (this.#settledByPack.get(id) ?? 0), 0)
-    return { planLeft: left.length === 0 ? 0 : Math.max(0, Math.min(...left)), packsLeft }
+    return { planLeft: remainingByWindow.length === 0 ? 0 : Math.max(0, Math.min(...remainingByWindow)), packsLeft }
   }
 }

@@ -22,9 +22,9 @@ function identify(x: Exchange, services: PluginServices): Caller | Promise<Calle
   const token =
     header !== undefined ? parseBearerToken(header) : apiKey !== undefined ? parseApiKey(apiKey) : x.inbound.cookieToken
   if (token === null) throw signInRequiredError(x, services, header !== undefined || apiKey !== undefined)
-  const found = services.credentials.resolve(token)
-  if (found !== null && !(found instanceof Promise)) return toCaller(found, x, services)
-  return Promise.resolve(found).then(async (known) => toCaller(known ?? (await services.jwt.resolve(token)), x, services))
+  const credential = services.credentials.resolve(token)
+  if (credential !== null && !(credential instanceof Promise)) return toCaller(credential, x, services)
+  return Promise.resolve(credential).then(async (known) => toCaller(known ?? (await services.jwt.resolve(token)), x, services))
 }
 
 /** Clients of other APIs send the key in headers of their own. */

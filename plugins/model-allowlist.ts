@@ -132,10 +132,10 @@ function getAllowedFields(product: Product, services: PluginServices): ReadonlyS
   const [first = [], ...others] = listServingTargets(product, services).map(
     ({ upstream }) => config.upstreams[upstream]?.passRequestFields ?? [],
   )
-  const allowed = first.filter((field) => others.every((fields) => fields.includes(field)))
+  const allowedFields = first.filter((field) => others.every((fields) => fields.includes(field)))
   // An image product responds with images anyway, so requesting them is no extra.
-  if (product.capabilities.includes('image')) allowed.push('modalities')
-  return new Set(allowed)
+  if (product.capabilities.includes('image')) allowedFields.push('modalities')
+  return new Set(allowedFields)
 }
 
 function listProductIds({ plan }: Caller, { products, clock }: PluginServices): string {

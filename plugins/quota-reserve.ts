@@ -109,11 +109,11 @@ async function reserve(x: ReserveInput, services: PluginServices): Promise<HeldT
   switch (reservation.kind) {
     case 'held': {
       const { hold } = reservation
-      const affordable = Math.floor(computeAffordableOutputTokens(hold.credits, input, product.price) / chat.choices)
-      const outputCap = Math.max(minOutput, Math.min(cap, affordable))
+      const affordableTokens = Math.floor(computeAffordableOutputTokens(hold.credits, input, product.price) / chat.choices)
+      const outputCap = Math.max(minOutput, Math.min(cap, affordableTokens))
       if (outputCap < cap) x.headers[x.names.quotaClampedHeader] = String(outputCap)
-      const left = reservation.left ?? null
-      const billing = { pool, left, computeCredits: (usage: Usage) => computeCharge(hold, product, usage) }
+      const windowLeft = reservation.left ?? null
+      const billing = { pool, left: windowLeft, computeCredits: (usage: Usage) => computeCharge(hold, product, usage) }
       return { ...hold, inputEstimate, mediaEstimate, maxInput: input, maxMediaInput, outputCap, billing }
     }
     case 'insufficient': {
@@ -137,10 +137,10 @@ function recordCostlyMedia(x: ReserveInput & Pick<Slots, 'hold'>, { disputed }: 
 }
 
 function getAlias({ translation, product }: ReserveInput): string | null {
-  const requested = translation?.requestedModel
-  if (requested === undefined || requested === product.id) return null
+  const requestedModel = translation?.requestedModel
+  if (requestedModel === undefined || requestedModel === product.id) return null
   // Not every database stores every character.
-  return requested.replaceAll(/[^\x20-\x7e]/g, '?')
+  return requestedModel.replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
 /**
@@ -189,7 +189,10 @@ async function refuse(
   const headers: Record<string, string> =
     shortage.kind === 'insufficient' ? { [x.names.quotaResetHeader]: String(Math.ceil(shortage.resetsAt / 1000)) } : {}
   const kind = kinds.find((each) => product.capabilities.includes(each))
-  const needed = [...(kind === undefined ? [] : [kind]), ...(kind === 'chat' && hasImages(chat) ? ['vision' as const] : [])]
+  const neededCapabilities = [
+    ...(kind === undefined ? [] : [kind]),
+    ...(kind === 'chat' && hasImages(chat) ? ['vision' as const] : []),
+  ]
   const question = { account: account.id, at, periods: calendar.getPeriods(at), limits: plan.pools }
   const balance = await ledger.balance(question)
   const keepsPacks = balance.packs.some(isPurchasedPack) && !(await purchases.readSpendsPacks(account))
@@ -214,7 +217,7 @@ async function refuse(
       .availableTo(plan, at)
       .filter(
         ({ capabilities, contextLength }) =>
-          needed.every((each) => capabilities.includes(each)) && turn.inputTokens <= contextLength,
+          neededCapabilities.every((each) => capabilities.includes(each)) && turn.inputTokens <= contextLength,
       ),
     plans: Object.values(config.plans),
   })

@@ -21,13 +21,13 @@ export const upstreamMapping = definePlugin({
   followedBy: ['error-envelope'],
   on: 'turn',
   onRequest(x, services) {
-    const serving = findServingProduct(x, services)
+    const servingProduct = findServingProduct(x, services)
     const { upstreams, clock } = services
-    const live = upstreams.selectCandidates(serving.targets, getFallbackModel(serving), clock.monotonicMs(), x)
+    const live = upstreams.selectCandidates(servingProduct.targets, getFallbackModel(servingProduct), clock.monotonicMs(), x)
     // A search engine works without a model; only reading its results needs one.
     const hasSearchEngine = x.product.capabilities.includes('search') && services.config.search.backend !== 'upstream'
     if (live.length === 0 && !hasSearchEngine) {
-      const returnMs = upstreams.findReturnMs(serving.targets, getFallbackModel(serving), clock.monotonicMs())
+      const returnMs = upstreams.findReturnMs(servingProduct.targets, getFallbackModel(servingProduct), clock.monotonicMs())
       if (returnMs !== null)
         throw new GatewayError('upstream_model_unavailable', { retryAfter: Math.ceil(returnMs / 1000), shouldRetry: false })
       throw new UpstreamFailure(
@@ -77,8 +77,8 @@ function setDroppedFieldsHeader(x: MappingInput, first: LiveTarget | undefined):
 /** Each name once, also where the request is encoded for several targets. */
 function addDroppedFields({ headers, names }: MappingInput, dropped: readonly string[]): void {
   if (dropped.length === 0) return
-  const named = headers[names.fieldsDroppedHeader]?.split(', ') ?? []
-  headers[names.fieldsDroppedHeader] = droppedFieldsHeader([...new Set([...named, ...dropped])])
+  const earlierFields = headers[names.fieldsDroppedHeader]?.split(', ') ?? []
+  headers[names.fieldsDroppedHeader] = droppedFieldsHeader([...new Set([...earlierFields, ...dropped])])
 }
 
 function createCandidate(target: LiveTarget, x: MappingInput, { secret }: PluginServices): Candidate {
@@ -105,12 +105,12 @@ function buildBody(
   const { droppedFields, droppedTranslatedFields } = dialect
   const withoutEncryptedReasoning = mode.withoutEncryptedReasoning === true
   const target = { policy, facts: dialect.describe(x.caller.account.id), droppedFields, withoutEncryptedReasoning }
-  const { fields: sent, dropped } = encodeForTarget(chat, target)
+  const { fields: sentFields, dropped } = encodeForTarget(chat, target)
   addDroppedFields(x, dropped)
-  const { user, safety_identifier: safetyIdentifier, prompt_cache_key: cacheKey } = sent
+  const { user, safety_identifier: safetyIdentifier, prompt_cache_key: cacheKey } = sentFields
   // Fields that are undefined are not serialized.
   const body: Record<string, unknown> = {
-    ...sent,
+    ...sentFields,
     model,
     max_tokens: undefined,
     max_completion_tokens: undefined,
@@ -119,7 +119,7 @@ function buildBody(
     safety_identifier: safetyIdentifier === undefined ? undefined : getPseudonym('upstream-user'),
     // Accounts share the operator's credential: the same key of two accounts must not name one cache.
     prompt_cache_key: typeof cacheKey === 'string' ? getPseudonym(`prompt-cache:${cacheKey}`) : undefined,
-    ...buildStreamFields(mode, chat.stream, sent['stream_options']),
+    ...buildStreamFields(mode, chat.stream, sentFields['stream_options']),
   }
   for (const field of droppedFields) body[field] = undefined
   if (chat.format !== undefined) for (const field of droppedTranslatedFields) body[field] = undefined

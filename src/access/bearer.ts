@@ -10,8 +10,8 @@ export function parseBearerToken(header: string | readonly string[]): string | n
 
 /** Whether the request carries the operator's `token` as Bearer, compared in constant time; false when `token` is null. */
 export function hasBearerToken({ authorization = '' }: IncomingHttpHeaders, token: string | null): boolean {
-  const sent = /^Bearer (.+)$/.exec(authorization)?.[1]
-  if (token === null || sent === undefined) return false
+  const sentToken = /^Bearer (.+)$/.exec(authorization)?.[1]
+  if (token === null || sentToken === undefined) return false
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(sent), digest(token))
+  return timingSafeEqual(digest(sentToken), digest(token))
 }

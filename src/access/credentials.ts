@@ -106,8 +106,8 @@ export class Credentials {
   resolve(token: string): ResolvedCredential | Promise<ResolvedCredential> {
     const cacheKey = hashTokenToBase64(token)
     const now = this.#clock.now()
-    const cached = this.#cache.get(cacheKey)
-    if (cached !== undefined && this.#isUsable(cached)) return this.#toLive(cached.value, now)
+    const cacheEntry = this.#cache.get(cacheKey)
+    if (cacheEntry !== undefined && this.#isUsable(cacheEntry)) return this.#toLive(cacheEntry.value, now)
     const kind = this.#detectKind(token)
     if (kind === null || this.#negativeCache.has(cacheKey)) return null
     if (this.#isShared) return this.#lookUpFresh(kind, cacheKey, now)
@@ -135,9 +135,9 @@ export class Credentials {
     let isTimedOut = false
     const findFresh = async (): Promise<ResolvedCredential> => {
       for (;;) {
-        const pending = this.#lookUpOnce(kind, cacheKey, now)
-        const result = await pending.result
-        if (isTimedOut || this.#clock.monotonicMs() - pending.startedMs <= freshForMs) return this.#toLive(result, now)
+        const pendingLookup = this.#lookUpOnce(kind, cacheKey, now)
+        const result = await pendingLookup.result
+        if (isTimedOut || this.#clock.monotonicMs() - pendingLookup.startedMs <= freshForMs) return this.#toLive(result, now)
       }
     }
     try {
@@ -150,15 +150,16 @@ export class Credentials {
 
   /** Concurrent requests with one new token query the store once. */
   #lookUpOnce(kind: CredentialKind, cacheKey: string, now: number): PendingLookup {
-    const existing = this.#pendingLookups.get(cacheKey)
+    const existingLookup = this.#pendingLookups.get(cacheKey)
     const startedMs = this.#clock.monotonicMs()
-    if (existing !== undefined && !(this.#isShared && startedMs - existing.startedMs > freshForMs)) return existing
+    if (existingLookup !== undefined && !(this.#isShared && startedMs - existingLookup.startedMs > freshForMs))
+      return existingLookup
     const result = this.#lookUp(kind, cacheKey, now).finally(() => {
-      if (this.#pendingLookups.get(cacheKey) === pending) this.#pendingLookups.delete(cacheKey)
+      if (this.#pendingLookups.get(cacheKey) === pendingLookup) this.#pendingLookups.delete(cacheKey)
     })
-    const pending: PendingLookup = { startedMs, result }
-    this.#pendingLookups.set(cacheKey, pending)
-    return pending
+    const pendingLookup: PendingLookup = { startedMs, result }
+    this.#pendingLookups.set(cacheKey, pendingLookup)
+    return pendingLookup
   }
 
   /** Changes with every invalidation; other caches of accounts compare it. */
@@ -207,10 +208,10 @@ export class Credentials {
   async pollChanges(): Promise<void> {
     const startedMs = this.#clock.monotonicMs()
     if (!this.#isShared) {
-      const changed = await this.#readChanges()
+      const changeBatch = await this.#readChanges()
       // The change log may have deleted changes that are this old.
       if (startedMs - this.#polledMs > positiveTtlMs) this.invalidateAll()
-      this.#invalidateChanged(changed)
+      this.#invalidateChanged(changeBatch)
       this.#polledMs = startedMs
       return
     }
@@ -219,9 +220,9 @@ export class Credentials {
       if (this.#pendingPoll !== null) throw new Error('the change log does not answer')
       const poll = this.#readChanges().finally(() => (this.#pendingPoll = null))
       this.#pendingPoll = poll
-      const changed = await this.#clock.within(pollMs, poll)
+      const changeBatch = await this.#clock.within(pollMs, poll)
       if (this.#hasGap) this.invalidateAll()
-      this.#invalidateChanged(changed)
+      this.#invalidateChanged(changeBatch)
       this.#hasGap = false
       this.#isFailureReported = false
       this.#polledMs = startedMs
@@ -242,12 +243,12 @@ export class Credentials {
   async #readChanges(): Promise<ChangeBatch> {
     const { credentialChanges } = this.#store
     // Entries from before the first poll may be older than a change that the poll skipped.
-    const changed =
+    const changeBatch =
       this.#lastSeq === null
         ? { seq: await credentialChanges.getLatestSeq(), accounts: null }
         : await credentialChanges.listSince(this.#lastSeq, maxChangesPerPoll)
     this.#respondedMs = this.#clock.monotonicMs()
-    return changed
+    return changeBatch
   }
 
   #invalidateChanged({ seq, accounts }: ChangeBatch): void {
@@ -280,25 +281,26 @@ export class Credentials {
   }
 
   async #findSession(kind: 'session' | 'cookie', hash: Buffer, now: number): Promise<ResolvedCredential> {
-    const found = await this.#store.sessions.findByHash(hash)
-    if (found === undefined || found.account.status !== 'active') return null
-    if (found.session.kind !== (kind === 'cookie' ? 'web' : 'cli')) return null
-    const expiresAt = getSessionExpiry(found.session)
-    return expiresAt <= now ? null : { kind, id: found.session.id, account: found.account, expiresAt }
+    const sessionAndAccount = await this.#store.sessions.findByHash(hash)
+    if (sessionAndAccount === undefined || sessionAndAccount.account.status !== 'active') return null
+    if (sessionAndAccount.session.kind !== (kind === 'cookie' ? 'web' : 'cli')) return null
+    const expiresAt = getSessionExpiry(sessionAndAccount.session)
+    return expiresAt <= now ? null : { kind, id: sessionAndAccount.session.id, account: sessionAndAccount.account, expiresAt }
   }
 
   async #findOAuthToken(hash: Buffer, now: number): Promise<ResolvedCredential> {
-    const found = await this.#store.oauthClients.findTokenOwner(accessTokenKind, hash)
-    if (found === undefined || found.account.status !== 'active') return null
-    const expiresAt = Math.min(found.expiresAt, getSessionExpiry(found.session))
-    return expiresAt <= now ? null : { kind: 'app', id: found.session.id, account: found.account, expiresAt }
+    const tokenOwner = await this.#store.oauthClients.findTokenOwner(accessTokenKind, hash)
+    if (tokenOwner === undefined || tokenOwner.account.status !== 'active') return null
+    const expiresAt = Math.min(tokenOwner.expiresAt, getSessionExpiry(tokenOwner.session))
+    return expiresAt <= now ? null : { kind: 'app', id: tokenOwner.session.id, account: tokenOwner.account, expiresAt }
   }
 
   async #findKey(hash: Buffer, now: number): Promise<ResolvedCredential> {
-    const found = await this.#store.apiKeys.findByHash(hash)
-    if (found === undefined || found.key.revokedAt !== null || found.account.status !== 'active') return null
-    if (found.key.expiresAt !== null && found.key.expiresAt <= now) return null
-    return { kind: 'key', id: found.key.id, account: found.account, expiresAt: found.key.expiresAt }
+    const keyAndAccount = await this.#store.apiKeys.findByHash(hash)
+    if (keyAndAccount === undefined || keyAndAccount.key.revokedAt !== null || keyAndAccount.account.status !== 'active')
+      return null
+    if (keyAndAccount.key.expiresAt !== null && keyAndAccount.key.expiresAt <= now) return null
+    return { kind: 'key', id: keyAndAccount.key.id, account: keyAndAccount.account, expiresAt: keyAndAccount.key.expiresAt }
   }
 
   #toLive(credential: ResolvedCredential, now: number): Credential | null {

@@ -93,11 +93,11 @@ export function getMediaByAddress({ baseUrl, mediaByAddress }: MediaUpstream): M
 /** The host of an `https` address that is not known to be private; null for every other spelling. */
 function readPublicHost(address: string): string | null {
   if (address.length > maxAddressLength) return null
-  const [, spelled] = plainHttps.exec(address) ?? []
+  const [, spelledHost] = plainHttps.exec(address) ?? []
   const hostname = URL.parse(address)?.hostname.replace(/\.+$/, '')
-  if (spelled === undefined || hostname === undefined) return null
-  const bare = hostname.replace(/^\[|\]$/g, '')
-  if (isIP(bare) === 0) return isPrivateHost(hostname) ? null : hostname
+  if (spelledHost === undefined || hostname === undefined) return null
+  const bareHost = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(bareHost) === 0) return isPrivateHost(hostname) ? null : hostname
   // Numbers in octal, in hexadecimal or with fewer parts are other addresses to other parsers.
-  return isPublicAddress(bare) && spelled.toLowerCase() === hostname ? hostname : null
+  return isPublicAddress(bareHost) && spelledHost.toLowerCase() === hostname ? hostname : null
 }

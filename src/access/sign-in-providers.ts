@@ -43,9 +43,9 @@ export class ProviderClients {
 
   /** The provider with its metadata, at most an hour old. A failure is not cached. */
   get(id: string): Promise<Oidc.Configuration> {
-    const cached = this.#cached.get(id)
+    const cachedDiscovery = this.#cached.get(id)
     const now = this.#clock.monotonicMs()
-    if (cached !== undefined && now - cached.fetchedAt < metadataMaxAgeMs) return cached.client
+    if (cachedDiscovery !== undefined && now - cachedDiscovery.fetchedAt < metadataMaxAgeMs) return cachedDiscovery.client
     const provider = this.#providers[id]
     if (provider === undefined) return Promise.reject(new Error(`there is no sign-in provider '${id}'`))
     const client = discoverProvider(provider)
@@ -123,12 +123,12 @@ async function discoverProvider(provider: ProviderConfig): Promise<Oidc.Configur
     // Plain http is allowed for a provider on this machine only, which the configuration check enforces.
     const execute = issuer.protocol === 'http:' ? [oidc.allowInsecureRequests] : []
     // The metadata decides how the secret is sent, and the client needs to know that when it is made.
-    const found = await oidc.discovery(server, provider.clientId, undefined, oidc.None(), {
+    const configuration = await oidc.discovery(server, provider.clientId, undefined, oidc.None(), {
       timeout: timeoutSeconds,
       [oidc.customFetch]: checkedFetch,
       execute,
     })
-    const metadata = found.serverMetadata()
+    const metadata = configuration.serverMetadata()
     assertEndpoints(metadata)
     const client = new oidc.Configuration(metadata, provider.clientId, undefined, createClientAuth(oidc, provider, metadata))
     client.timeout = timeoutSeconds
@@ -147,11 +147,11 @@ async function discoverProvider(provider: ProviderConfig): Promise<Oidc.Configur
 
 /** A sign-in redirects to one of them and sends its code to another; the library does not check them before. */
 function assertEndpoints(metadata: Oidc.ServerMetadata): void {
-  const missing = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'].filter((name) => metadata[name] === undefined)
+  const missingFields = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'].filter((name) => metadata[name] === undefined)
   const wrong = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint', 'end_session_endpoint'].filter(
     (name) => metadata[name] !== undefined && !isWebAddress(metadata[name]),
   )
-  const [name] = [...missing, ...wrong]
+  const [name] = [...missingFields, ...wrong]
   if (name !== undefined) throw new Error(`the provider's metadata has no usable ${name}`)
 }
 

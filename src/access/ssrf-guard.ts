@@ -54,8 +54,8 @@ export function isAllowedUrl(
   { isAllowedAddress = isPublicAddress }: Pick<SsrfGuardOptions, 'isAllowedAddress'> = {},
 ): boolean {
   if (protocol !== 'https:' || username !== '' || password !== '') return false
-  const bare = hostname.replace(/^\[|\]$/g, '')
-  return isIP(bare) === 0 || isAllowedAddress(bare)
+  const bareHost = hostname.replace(/^\[|\]$/g, '')
+  return isIP(bareHost) === 0 || isAllowedAddress(bareHost)
 }
 
 /** Whether an address belongs to the public internet (not in IANA's special-purpose registries). */

@@ -75,15 +75,16 @@ export class TrustedIssuers {
     if (this.#trusted.length === 0 || token.split('.').length !== 3 || !isBounded(token)) return null
     const cacheKey = createHash('sha256').update(token).digest('base64')
     const { invalidations, isFresh } = this.#credentials
-    const known = this.#known.get(cacheKey)
+    const cacheEntry = this.#known.get(cacheKey)
     // An account has changed since the entry was cached, perhaps this one: verify again.
-    const current = isFresh && known?.forgotten === invalidations && (known.credential.expiresAt ?? 0) > this.#clock.now()
-    if (known !== undefined && current) return known.credential
+    const current =
+      isFresh && cacheEntry?.forgotten === invalidations && (cacheEntry.credential.expiresAt ?? 0) > this.#clock.now()
+    if (cacheEntry !== undefined && current) return cacheEntry.credential
     const { decodeJwt } = await loadJose()
     const issuerName = readIssuer(token, decodeJwt)
-    for (const trusted of this.#trusted) {
-      if (!listIssuerNames(trusted.issuer).includes(issuerName ?? '')) continue
-      const credential = await this.#verify(token, trusted)
+    for (const trustedIssuer of this.#trusted) {
+      if (!listIssuerNames(trustedIssuer.issuer).includes(issuerName ?? '')) continue
+      const credential = await this.#verify(token, trustedIssuer)
       if (credential === null) continue
       this.#known.set(cacheKey, { credential, forgotten: invalidations })
       return credential
@@ -98,7 +99,7 @@ export class TrustedIssuers {
     trusted.keys ??= createKeySet(jose, issuer.jwksUrl)
     if (trusted.retryAt !== undefined && now < trusted.retryAt && !trusted.keys.fresh)
       throw createKeysUnavailableError(trusted.retryAt - now)
-    const verified = await jose
+    const verifiedToken = await jose
       .jwtVerify(token, trusted.keys, {
         issuer: listIssuerNames(issuer),
         audience: issuer.audience,
@@ -107,14 +108,14 @@ export class TrustedIssuers {
         currentDate: new Date(this.#clock.now()),
       })
       .catch((error: unknown) => this.#refuse(trusted, error))
-    const { sub, exp } = verified?.payload ?? {}
+    const { sub, exp } = verifiedToken?.payload ?? {}
     if (sub === undefined || exp === undefined) return null
     trusted.isFailureReported = false
     delete trusted.retryAt
     const email = toSubjectEmail(issuer.issuer, sub)
-    const found = (await this.#accounts.find(email)) ?? (await this.#createAccount(email, issuer.plan))
-    if (found?.status !== 'active') return null
-    return { kind: 'jwt', id: sub, account: found, expiresAt: exp * 1000 }
+    const account = (await this.#accounts.find(email)) ?? (await this.#createAccount(email, issuer.plan))
+    if (account?.status !== 'active') return null
+    return { kind: 'jwt', id: sub, account, expiresAt: exp * 1000 }
   }
 
   /**
@@ -140,7 +141,7 @@ export class TrustedIssuers {
 
   async #createAccount(email: string, plan: string) {
     const at = this.#clock.now()
-    const created = await this.#accounts.create({
+    const newAccount = await this.#accounts.create({
       id: this.#ids.next('acc_', at),
       email,
       plan,
@@ -149,7 +150,7 @@ export class TrustedIssuers {
       at,
     })
     // A concurrent first request created it.
-    return created ?? (await this.#accounts.find(email))
+    return newAccount ?? (await this.#accounts.find(email))
   }
 }
 
@@ -168,8 +169,8 @@ export async function findKeySetFault(jwksUrl: string): Promise<unknown> {
   const keys = createKeySet(await loadJose(), jwksUrl)
   try {
     await keys.reload()
-    const found = keys.jwks()?.keys.length ?? 0
-    return found > 0 ? null : new Error('the key set is empty')
+    const keyCount = keys.jwks()?.keys.length ?? 0
+    return keyCount > 0 ? null : new Error('the key set is empty')
   } catch (error) {
     return error
   }

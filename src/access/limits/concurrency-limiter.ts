@@ -34,9 +34,9 @@ export class ConcurrencyLimiter {
 
   /** False if `limit` turns run already, or others wait for a slot. */
   acquire(subject: string, limit: number): boolean {
-    const running = this.#running.get(subject) ?? 0
-    if (running >= limit || this.#waiters.has(subject)) return false
-    this.#running.set(subject, running + 1)
+    const runningCount = this.#running.get(subject) ?? 0
+    if (runningCount >= limit || this.#waiters.has(subject)) return false
+    this.#running.set(subject, runningCount + 1)
     return true
   }
 
@@ -81,12 +81,12 @@ export class ConcurrencyLimiter {
   }
 
   release(subject: string): void {
-    const running = (this.#running.get(subject) ?? 1) - 1
+    const runningCount = (this.#running.get(subject) ?? 1) - 1
     const next = this.#waiters.get(subject)?.[0]
     // The slot passes to the waiter; a plan with fewer slots may have begun meanwhile.
-    if (next !== undefined && running < next.limit) return next.admit()
-    if (running <= 0) this.#running.delete(subject)
-    else this.#running.set(subject, running)
+    if (next !== undefined && runningCount < next.limit) return next.admit()
+    if (runningCount <= 0) this.#running.delete(subject)
+    else this.#running.set(subject, runningCount)
   }
 
   /** Accounts with running turns. */

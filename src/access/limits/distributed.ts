@@ -129,12 +129,12 @@ export class DistributedRateLimit implements RateLimit {
   }
 
   #checkExhausted(subject: string, perMinute: number, monotonicMs: number): RateDecision | undefined {
-    const exhausted = this.#exhausted.get(subject)
-    if (exhausted === undefined) return undefined
+    const exhaustedLimit = this.#exhausted.get(subject)
+    if (exhaustedLimit === undefined) return undefined
     // For another limit only the store can decide.
-    if (exhausted.perMinute === perMinute) {
+    if (exhaustedLimit.perMinute === perMinute) {
       const decision = decide(
-        decayUnits(exhausted.units, Math.max(0, Math.ceil(monotonicMs - exhausted.at)), perMinute),
+        decayUnits(exhaustedLimit.units, Math.max(0, Math.ceil(monotonicMs - exhaustedLimit.at)), perMinute),
         perMinute,
       )
       if (!decision.allowed) return decision
@@ -158,13 +158,13 @@ export class DistributedRateLimit implements RateLimit {
     // A changed plan within this round begins another round.
     if (this.#queue.size > 0 && (this.#queue.get(subject)?.perMinute ?? perMinute) !== perMinute) this.#flush()
     if (this.#queue.size === 0) setImmediate(() => this.#flush())
-    const queued = this.#queue.get(subject)
+    const queuedRequest = this.#queue.get(subject)
     const count = resolve === null ? -1 : 1
     const resolvers = resolve === null ? [] : [resolve]
-    if (queued === undefined) this.#queue.set(subject, { subject, perMinute, count, resolvers })
+    if (queuedRequest === undefined) this.#queue.set(subject, { subject, perMinute, count, resolvers })
     else {
-      queued.count += count
-      queued.resolvers.push(...resolvers)
+      queuedRequest.count += count
+      queuedRequest.resolvers.push(...resolvers)
     }
   }
 
@@ -188,17 +188,17 @@ export class DistributedRateLimit implements RateLimit {
     this.#sweep(monotonicMs)
     for (const [i, { subject, perMinute, resolvers }] of requests.entries()) {
       let units = used[i] ?? 0
-      const own = this.#updateOwnUsage(subject, perMinute, units, monotonicMs)
+      const ownUsage = this.#updateOwnUsage(subject, perMinute, units, monotonicMs)
       for (const resolve of resolvers) {
         const decision = decide(units, perMinute)
         if (decision.allowed) {
           units += requestUnits
           const share = this.#options.local.consume(subject, this.#getNodeShare(perMinute), monotonicMs)
-          if (!share.allowed && own.distrustedUntil > monotonicMs) {
+          if (!share.allowed && ownUsage.distrustedUntil > monotonicMs) {
             resolve({ ...share, limit: perMinute })
             continue
           }
-          own.units += requestUnits
+          ownUsage.units += requestUnits
         } else if (this.#exhausted.get(subject)?.at !== monotonicMs) {
           this.#exhausted.set(subject, { units, at: monotonicMs, perMinute })
           // The limit is used up, so this node's share is too, whichever nodes used it.
@@ -211,14 +211,14 @@ export class DistributedRateLimit implements RateLimit {
 
   /** @param storedUnits the subject's usage before, as the store reports it */
   #updateOwnUsage(subject: string, perMinute: number, storedUnits: number, now: number): OwnUsage {
-    const own = this.#own.get(subject) ?? { units: 0, at: now, distrustedUntil: 0 }
-    own.units = decayUnits(own.units, Math.max(0, now - own.at), perMinute)
-    own.at = now
+    const ownUsage = this.#own.get(subject) ?? { units: 0, at: now, distrustedUntil: 0 }
+    ownUsage.units = decayUnits(ownUsage.units, Math.max(0, now - ownUsage.at), perMinute)
+    ownUsage.at = now
     // This node records a request when its answer arrives, so its record may be as much younger as an answer takes.
     const tolerance = requestUnits + 2 * this.#timeoutMs * perMinute
-    if (own.units > storedUnits + tolerance) own.distrustedUntil = now + minuteMs
-    this.#own.set(subject, own)
-    return own
+    if (ownUsage.units > storedUnits + tolerance) ownUsage.distrustedUntil = now + minuteMs
+    this.#own.set(subject, ownUsage)
+    return ownUsage
   }
 
   #answerLocally(requests: readonly QueuedRequest[]): void {

@@ -25,24 +25,24 @@ export class MemoryRateLimit implements LocalRateLimit {
   consume(subject: string, perMinute: number, monotonicMs: number): RateDecision {
     const now = Math.floor(monotonicMs)
     this.#sweep(now)
-    const known = this.#usage.get(subject)
-    const before = known === undefined ? 0 : decayUnits(known.units, now - known.at, perMinute)
+    const usage = this.#usage.get(subject)
+    const before = usage === undefined ? 0 : decayUnits(usage.units, now - usage.at, perMinute)
     const decision = decide(before, perMinute)
     const units = decision.allowed ? before + requestUnits : before
-    if (known === undefined) this.#usage.set(subject, { units, at: now })
+    if (usage === undefined) this.#usage.set(subject, { units, at: now })
     else {
-      known.units = units
-      known.at = now
+      usage.units = units
+      usage.at = now
     }
     return decision
   }
 
   restore(subject: string, perMinute: number, monotonicMs: number): void {
-    const known = this.#usage.get(subject)
-    if (known === undefined) return
+    const usage = this.#usage.get(subject)
+    if (usage === undefined) return
     const now = Math.floor(monotonicMs)
-    known.units = Math.max(0, decayUnits(known.units, now - known.at, perMinute) - requestUnits)
-    known.at = now
+    usage.units = Math.max(0, decayUnits(usage.units, now - usage.at, perMinute) - requestUnits)
+    usage.at = now
   }
 
   get size(): number {

@@ -45,14 +45,14 @@ export function createPostgresRateLimitStore(
         requests.map(({ perMinute }) => perMinute),
         requests.map(({ count }) => count),
       ])
-      const used = new Map((rows as readonly UsedRow[]).map(({ subject, before }) => [subject, before]))
+      const usedUnits = new Map((rows as readonly UsedRow[]).map(({ subject, before }) => [subject, before]))
       if (monotonicMs() - sweptAt >= sweepEveryMs) {
         sweptAt = monotonicMs()
         // Rows that a failed sweep leaves are deleted by the next.
         runQuery(sweepStatement, []).catch(() => undefined)
       }
       return requests.map(({ subject }) => {
-        const before = used.get(subject)
+        const before = usedUnits.get(subject)
         if (before === undefined) throw new Error(`the database returned no row for ${subject}`)
         return before
       })

@@ -21,9 +21,9 @@ export class RetryTimes {
   next(subject: string, { earliestMs, stepMs }: RetryTime, monotonicMs: number): number {
     const earliest = monotonicMs + earliestMs
     const later = Math.max(earliest, (this.#promisedMs.get(subject) ?? Number.NEGATIVE_INFINITY) + stepMs)
-    const promised = later - monotonicMs > Math.max(earliestMs, maxRetryMs) ? earliest : later
+    const promisedMs = later - monotonicMs > Math.max(earliestMs, maxRetryMs) ? earliest : later
     if (this.#promisedMs.size >= maxSubjects && !this.#promisedMs.has(subject)) this.#promisedMs.clear()
-    this.#promisedMs.set(subject, promised)
-    return promised - monotonicMs
+    this.#promisedMs.set(subject, promisedMs)
+    return promisedMs - monotonicMs
   }
 }

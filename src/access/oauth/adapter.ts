@@ -91,13 +91,13 @@ function createRecordAdapter(kind: string, deps: OAuthDeps, createError: (reason
       credentials.invalidateEverywhere(approval.account)
     },
     async find(id) {
-      const found = await oauthClients.findRecord(kind, hashToken(id))
-      if (found === undefined) return undefined
+      const record = await oauthClients.findRecord(kind, hashToken(id))
+      if (record === undefined) return undefined
       // `consume` decides whether a refresh token may be used again; the library refuses a consumed one before.
       const isUsable =
-        found.consumedAt === null || (kind === refreshTokenKind && clock.now() - found.consumedAt <= refreshGraceMs)
-      const consumed = isUsable ? {} : { consumed: toSeconds(found.consumedAt) }
-      return { ...(found.payload as AdapterPayload), ...consumed, jti: id }
+        record.consumedAt === null || (kind === refreshTokenKind && clock.now() - record.consumedAt <= refreshGraceMs)
+      const consumedField = isUsable ? {} : { consumed: toSeconds(record.consumedAt) }
+      return { ...(record.payload as AdapterPayload), ...consumedField, jti: id }
     },
     async consume(id) {
       const hash = hashToken(id)

@@ -44,8 +44,8 @@ export function createContext(globals: ParsedValues, io: ProcessIo, language: La
     localize,
     printResult(value, text) {
       if (json) return stdout.write(formatJsonLine({ ok: true, result: value }))
-      const shown = text()
-      if (shown !== '') stdout.write(linkAddresses(stdout, shown.endsWith('\n') ? shown : `${shown}\n`))
+      const resultText = text()
+      if (resultText !== '') stdout.write(linkAddresses(stdout, resultText.endsWith('\n') ? resultText : `${resultText}\n`))
     },
     printEvent: (value) => stdout.write(formatJsonLine(value)),
     printNote(text) {

@@ -26,12 +26,12 @@ export function showFailure(
 ): ExitCode {
   const { stdout, stderr, json } = output
   const say = (text: LocalizedText) => translate(text, language)
-  const shown = (text: LocalizedText) => sanitizeText(say(text))
+  const formatText = (text: LocalizedText) => sanitizeText(say(text))
   const label = say({ en: 'error: ', zh: '错误：' })
-  const styled = stderr.styled ? styleText(['bold', 'red'], label, { validateStream: false }) : label
+  const styledLabel = stderr.styled ? styleText(['bold', 'red'], label, { validateStream: false }) : label
   // The label's style is added last, because a line with styles is not broken.
-  const sentence = fitLines(stderr, label + shown(failure.text))
-  const lines = [sentence.replace(label, () => styled), ...failure.hints.map((hint) => `  ${shown(hint)}`)]
+  const sentence = fitLines(stderr, label + formatText(failure.text))
+  const lines = [sentence.replace(label, () => styledLabel), ...failure.hints.map((hint) => `  ${formatText(hint)}`)]
   if (failure.ref !== undefined) lines.push(failure.ref)
   stderr.write(linkAddresses(stderr, `${lines.map((line) => fitLines(stderr, line)).join('\n')}\n`))
   if (json) {

@@ -9,8 +9,8 @@ const names = Object.keys(settings).filter(isSettingName)
 
 /** Lists every setting, its value, and the source of the value. */
 export const list: CommandHandler = async (context) => {
-  const kept = new Settings(context.environment)
-  const rows = names.map((name) => ({ name, ...kept.get(name) }))
+  const storedSettings = new Settings(context.environment)
+  const rows = names.map((name) => ({ name, ...storedSettings.get(name) }))
   context.printResult(Object.fromEntries(rows.map(({ name, value, from }) => [name, { value: value ?? null, from }])), () =>
     drawTable(context, rows, [
       { heading: context.localize({ en: 'SETTING', zh: '设置' }), cell: (row) => row.name },
@@ -33,9 +33,9 @@ export const get: CommandHandler = async (context, args) => {
 export const set: CommandHandler = async (context, args) => {
   const name = args.requireText('name')
   const value = args.requireText('value')
-  const kept = new Settings(context.environment)
-  kept.set(requireSettingName(name), value)
-  const { from } = kept.get(requireSettingName(name))
+  const storedSettings = new Settings(context.environment)
+  storedSettings.set(requireSettingName(name), value)
+  const { from } = storedSettings.get(requireSettingName(name))
   if (from === 'environment') {
     const { variable } = settings[requireSettingName(name)]
     context.printNote({

@@ -18,14 +18,14 @@ export const run: CommandHandler = async (context, args, options) => {
   const site = readSite(context)
   const credential = requireCredential(context, site, 'any')
   const model = options.getText('model') ?? `${site.brand}-img`
-  const wanted = options.getText('output')
+  const outputPath = options.getText('output')
   const force = options.getFlag('force')
   // Checked before the turn is charged.
-  if (wanted !== undefined && existsSync(wanted) && !force) throw createExistsFailure(wanted)
-  assertWritable(wanted)
+  if (outputPath !== undefined && existsSync(outputPath) && !force) throw createExistsFailure(outputPath)
+  assertWritable(outputPath)
   const { files, links, turn } = await createImages(
     context,
-    { site, credential, model, wanted, force },
+    { site, credential, model, wanted: outputPath, force },
     args.getList('prompt').join(' '),
   )
   context.printResult({ files, links, model: turn.model, request_id: turn.request_id }, () => formatSavedFiles(context, files))
@@ -55,9 +55,9 @@ export async function createImages(
   signal?: AbortSignal,
 ): Promise<SavedImages> {
   assertWritable(wanted)
-  const done = context.showProgress({ en: 'Drawing …', zh: '正在生成图片 …' })
+  const stopProgress = context.showProgress({ en: 'Drawing …', zh: '正在生成图片 …' })
   const messages = [{ role: 'user', content: prompt }] as const
-  const turn = await requestTurn(context, site, credential, { model, messages, ...(signal && { signal }) }).finally(done)
+  const turn = await requestTurn(context, site, credential, { model, messages, ...(signal && { signal }) }).finally(stopProgress)
   const links = findImageLinks(turn.text)
   if (links.length === 0) {
     throw new CommandFailure(
@@ -99,8 +99,8 @@ export function describeSavedFile(
   file: string,
 ): { readonly en: string; readonly zh: string } {
   const name = sanitizeLine(file)
-  const shown = hyperlinks ? formatHyperlink(pathToFileURL(file).href, name) : name
-  return { en: `Saved ${shown}`, zh: `已保存 ${shown}` }
+  const shownName = hyperlinks ? formatHyperlink(pathToFileURL(file).href, name) : name
+  return { en: `Saved ${shownName}`, zh: `已保存 ${shownName}` }
 }
 
 /** The addresses of Markdown images, in order, without duplicates. */

@@ -53,12 +53,12 @@ type Model = DeepPartial<ResponseOf<typeof listModels>['data'][number]>
 /** Charged price in dollars per million tokens. */
 function formatPrice(context: Context, { pricing = {} }: Model): string {
   const input = pricing.effective_input ?? pricing.input
-  const cached = pricing.effective_cached_input ?? input
+  const cachedPrice = pricing.effective_cached_input ?? input
   const output = pricing.effective_output ?? pricing.output
   if (input === undefined) return ''
-  return cached === input
+  return cachedPrice === input
     ? `$${input} / $${output}`
-    : `$${input} (${context.localize({ en: `$${cached} cached`, zh: `缓存 $${cached}` })}) / $${output}`
+    : `$${input} (${context.localize({ en: `$${cachedPrice} cached`, zh: `缓存 $${cachedPrice}` })}) / $${output}`
 }
 
 /** The names that the website uses. */

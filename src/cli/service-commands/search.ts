@@ -9,13 +9,13 @@ export const run: CommandHandler = async (context, args) => {
   const site = readSite(context)
   const credential = requireCredential(context, site, 'any')
   const query = args.getList('query').join(' ')
-  const done = context.showProgress({ en: 'Searching …', zh: '正在搜索 …' })
+  const stopProgress = context.showProgress({ en: 'Searching …', zh: '正在搜索 …' })
   const { answer } = await callEndpoint<typeof callTool>(context, site, {
     method: 'POST',
     path: '/v1/mcp/tools/call',
     body: { name: 'web_search', arguments: { query } },
     credential,
     timeoutMs: 120_000,
-  }).finally(done)
+  }).finally(stopProgress)
   printAnswer(context, site, answer, (found) => formatSearchResult(context, found))
 }

@@ -49,12 +49,12 @@ export class MarkdownView {
   #draw(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const began = this.#now()
+    const startedMs = this.#now()
     const settledCount = this.#parse()
-    const shown = this.#erasePreview() + this.#printUntil(settledCount)
-    this.#sink.write(shown + this.#drawPreview())
+    const settledText = this.#erasePreview() + this.#printUntil(settledCount)
+    this.#sink.write(settledText + this.#drawPreview())
     this.#drawnAt = this.#now()
-    this.#intervalMs = Math.max(minDrawIntervalMs, 5 * (this.#drawnAt - began))
+    this.#intervalMs = Math.max(minDrawIntervalMs, 5 * (this.#drawnAt - startedMs))
   }
 
   #parse(): number {
@@ -82,15 +82,15 @@ export class MarkdownView {
     if (!this.#sink.isTerminal) return ''
     const { columns, rows } = this.#sink
     const lines = this.#render(this.#printedCount, this.#blocks.length).split('\n').slice(0, -1)
-    const kept: string[] = []
+    const previewLines: string[] = []
     let height = 0
     for (const line of lines.toReversed()) {
       height += countRows(measureWidth(stripVTControlCharacters(line)), columns)
       if (height > rows - 2) break
-      kept.unshift(line)
+      previewLines.unshift(line)
     }
-    this.#preview = kept.map((line) => measureWidth(stripVTControlCharacters(line)))
-    return kept.map((line) => `${line}\n`).join('')
+    this.#preview = previewLines.map((line) => measureWidth(stripVTControlCharacters(line)))
+    return previewLines.map((line) => `${line}\n`).join('')
   }
 
   /**

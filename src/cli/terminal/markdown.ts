@@ -110,11 +110,11 @@ function toInlinePieces(inline: Inline, style: Style): readonly Piece[] {
 function toLinkPieces(url: string, label: readonly Piece[], words: string, style: Style): readonly Piece[] {
   const address = clean(url)
   const link = `link:${address.replaceAll(/\s/g, '%20')}`
-  const shown = { text: address, style: addStyle(addStyle(style, 'underline'), link) }
+  const addressPiece = { text: address, style: addStyle(addStyle(style, 'underline'), link) }
   const isSame = [address, address.replace(/\/$/, ''), address.replace(/^mailto:/, '')].includes(words)
-  if (isSame || words === '') return [shown]
-  const linked = label.map((piece) => ({ ...piece, style: addStyle(piece.style, link) }))
-  return [...linked, { text: ' (', style }, shown, { text: ')', style }]
+  if (isSame || words === '') return [addressPiece]
+  const linkedPieces = label.map((piece) => ({ ...piece, style: addStyle(piece.style, link) }))
+  return [...linkedPieces, { text: ' (', style }, addressPiece, { text: ')', style }]
 }
 
 /** A line break of the source is a space, and nothing between Chinese or Japanese characters. */
@@ -195,8 +195,8 @@ function layoutTable(table: Table, columns: number): readonly Line[] {
     columns - gap * (table.columns.length - 1),
   )
   if (widths === undefined) return layoutRecords(table, columns)
-  const drawn = rows.map((row) => layoutRow(row, widths, table))
-  const [head = [], ...body] = drawn
+  const drawnRows = rows.map((row) => layoutRow(row, widths, table))
+  const [head = [], ...body] = drawnRows
   return [...head, [{ text: widths.map((width) => '─'.repeat(width)).join('─┼─'), style: 'dim' }], ...body.flat()]
 }
 
@@ -256,6 +256,6 @@ function paint({ text, style }: Piece, { hyperlinks }: MarkdownTerminal): string
   const address = names.find((name) => name.startsWith('link:'))?.slice('link:'.length)
   const styles = names.filter((name) => !name.startsWith('link:')) as Parameters<typeof styleText>[0]
   // The caller has decided to use styles; Node's own check of its standard output does not apply here.
-  const painted = styles.length === 0 ? text : styleText(styles, text, { validateStream: false })
-  return address !== undefined && hyperlinks ? formatHyperlink(address, painted) : painted
+  const paintedText = styles.length === 0 ? text : styleText(styles, text, { validateStream: false })
+  return address !== undefined && hyperlinks ? formatHyperlink(address, paintedText) : paintedText
 }

@@ -23,10 +23,10 @@ export class TerminalTextFilter {
 
   push(chunk: string): string {
     const text = this.#pendingSurrogate + chunk
-    const cut = isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length
-    this.#pendingSurrogate = text.slice(cut)
+    const wholeLength = isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length
+    this.#pendingSurrogate = text.slice(wholeLength)
     let clean = ''
-    for (const character of text.slice(0, cut)) clean += this.#step(character)
+    for (const character of text.slice(0, wholeLength)) clean += this.#step(character)
     return clean
   }
 

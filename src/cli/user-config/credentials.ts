@@ -62,16 +62,16 @@ export class CredentialStore {
 
   /** Returns whether a session was stored. */
   remove(siteOrigin: string): boolean {
-    const { [siteOrigin]: gone, ...rest } = this.#sites()
-    if (gone !== undefined) this.#write(rest)
-    return gone !== undefined
+    const { [siteOrigin]: removedSession, ...rest } = this.#sites()
+    if (removedSession !== undefined) this.#write(rest)
+    return removedSession !== undefined
   }
 
   #sites(): Readonly<Record<string, unknown>> {
     const text = readPrivateFile(this.path)
     if (text === undefined) return {}
-    const read = tryParseJson(text)
-    if (isRecord(read) && isRecord(read['sites'])) return read['sites']
+    const fileContent = tryParseJson(text)
+    if (isRecord(fileContent) && isRecord(fileContent['sites'])) return fileContent['sites']
     throw new CommandFailure(
       'credentials_unreadable',
       { en: `The file of sessions cannot be understood: ${this.path}`, zh: `无法解析登录信息文件：${this.path}` },

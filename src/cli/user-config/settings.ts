@@ -63,10 +63,10 @@ export class Settings {
 
   get(name: SettingName): Setting {
     const { variable, preset } = settings[name]
-    const set = this.#environment.variables[variable]
-    if (set !== undefined && set !== '') return { value: set, from: 'environment' }
-    const kept = this.#read()[name]
-    return typeof kept === 'string' ? { value: kept, from: 'file' } : { value: preset, from: 'default' }
+    const variableValue = this.#environment.variables[variable]
+    if (variableValue !== undefined && variableValue !== '') return { value: variableValue, from: 'environment' }
+    const fileValue = this.#read()[name]
+    return typeof fileValue === 'string' ? { value: fileValue, from: 'file' } : { value: preset, from: 'default' }
   }
 
   /** Throws a usage failure for an invalid value. */
@@ -84,8 +84,9 @@ export class Settings {
     const text = readPrivateFile(this.path)
     if (text === undefined) return {}
     try {
-      const read: unknown = parseJson(text)
-      if (typeof read === 'object' && read !== null && !Array.isArray(read)) return read as Readonly<Record<string, unknown>>
+      const fileContent: unknown = parseJson(text)
+      if (typeof fileContent === 'object' && fileContent !== null && !Array.isArray(fileContent))
+        return fileContent as Readonly<Record<string, unknown>>
     } catch {
       // Reported by the sentence below.
     }

@@ -34,7 +34,7 @@ export const open: CommandHandler = (context, args, options) =>
 export const goto: CommandHandler = (context, args, options) =>
   withWorkbench(context, async (client) => {
     const workspace = options.getText('workspace')
-    const done = context.showProgress({ en: 'loading…', zh: '正在加载…' })
+    const stopProgress = context.showProgress({ en: 'loading…', zh: '正在加载…' })
     try {
       const result = await client.call(
         'browser.goto',
@@ -48,10 +48,10 @@ export const goto: CommandHandler = (context, args, options) =>
         },
         getCallTimeoutMs(context),
       )
-      done()
+      stopProgress()
       context.printResult(result, () => formatNavigation(result))
     } finally {
-      done()
+      stopProgress()
     }
   })
 
@@ -253,8 +253,8 @@ function parseLoadState(word: string | undefined): LoadState | undefined {
 const properties = ['url', 'title', 'text', 'html', 'value', 'attribute', 'count'] as const
 
 function parseProperty(word: string): (typeof properties)[number] {
-  const found = properties.find((name) => name === word)
-  if (found) return found
+  const property = properties.find((name) => name === word)
+  if (property) return property
   throw createUsageFailure({
     en: `What to get is one of: ${properties.join(', ')}.`,
     zh: `可获取的内容为：${properties.join('、')}。`,

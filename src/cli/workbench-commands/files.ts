@@ -155,7 +155,7 @@ async function resolveLocalTarget(path: string, name: string): Promise<string> {
 
 /** Shows the progress of a transfer, on a terminal only. */
 async function withByteProgress(context: Context, work: (progress: (bytes: number) => void) => Promise<number>): Promise<number> {
-  const done = context.showProgress({ en: 'Transferring …', zh: '正在传输 …' })
+  const stopProgress = context.showProgress({ en: 'Transferring …', zh: '正在传输 …' })
   let shownAt = 0
   try {
     return await work((bytes) => {
@@ -164,6 +164,6 @@ async function withByteProgress(context: Context, work: (progress: (bytes: numbe
       context.printDetail({ en: `${bytes} bytes`, zh: `${bytes} 字节` })
     })
   } finally {
-    done()
+    stopProgress()
   }
 }

@@ -16,7 +16,7 @@ const terminalWaitSeconds = 15
 export const connect: CommandHandler = (context, args, options) =>
   withWorkbench(context, async (client) => {
     const identity = options.getText('identity')
-    const made = await client.call('ssh.connect', {
+    const connection = await client.call('ssh.connect', {
       destination: args.requireText('destination'),
       title: options.getText('title'),
       port: options.getNumber('port'),
@@ -24,9 +24,9 @@ export const connect: CommandHandler = (context, args, options) =>
       options: [...options.getList('option')],
     })
     const seconds = options.getNumber('wait') ?? (context.stdout.isTerminal ? terminalWaitSeconds : 0)
-    const ssh = await waitUntilSettled(context, client, made.ssh, seconds * 1_000)
+    const ssh = await waitUntilSettled(context, client, connection.ssh, seconds * 1_000)
     if (ssh.state === 'failed') throw createSshFailure(ssh)
-    context.printResult({ ...made, ssh }, () => formatSsh(context, ssh, options.getFlag('no-explorer')))
+    context.printResult({ ...connection, ssh }, () => formatSsh(context, ssh, options.getFlag('no-explorer')))
   })
 
 export const list: CommandHandler = (context) =>
@@ -63,7 +63,7 @@ function resolveIdentityPath(identity: string): string {
 async function waitUntilSettled(context: Context, client: WorkbenchClient, ssh: Ssh, timeoutMs: number): Promise<Ssh> {
   const end = context.now() + timeoutMs
   let now = ssh
-  const done = context.showProgress({
+  const stopProgress = context.showProgress({
     en: 'connecting; ssh asks its questions in its workspace…',
     zh: '正在连接；ssh 的提问会显示在其工作区中…',
   })
@@ -74,7 +74,7 @@ async function waitUntilSettled(context: Context, client: WorkbenchClient, ssh: 
     }
     return now
   } finally {
-    done()
+    stopProgress()
   }
 }
 

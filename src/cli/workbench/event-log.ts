@@ -36,10 +36,10 @@ export class EventLog {
   /** Adds a reader; it first receives the stored events after `after`. Returns whether some are missing. */
   subscribe(subscription: Subscription, after: number | undefined): { readonly gap: boolean; readonly replay: () => void } {
     const from = after ?? this.#seq
-    const kept = this.#recentEvents.filter((event) => event.seq > from)
-    const gap = from > this.#seq || kept.length < this.#seq - from
+    const missedEvents = this.#recentEvents.filter((event) => event.seq > from)
+    const gap = from > this.#seq || missedEvents.length < this.#seq - from
     const replay = (): void => {
-      for (const event of kept) deliverIfWanted(subscription, event)
+      for (const event of missedEvents) deliverIfWanted(subscription, event)
       // No event can occur between the two lines, because nothing here is asynchronous.
       this.#subscriptions.set(subscription.id, subscription)
     }

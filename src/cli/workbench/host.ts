@@ -56,9 +56,9 @@ export async function startHost(settings: Settings, services: HostServices): Pro
 
   const events = new EventLog(services.newId('boot'), services.now)
   const engine = await chooseEngine(settings, services)
-  const ended = Promise.withResolvers<void>()
-  let stopping: Promise<void> | undefined
-  const stop = (killSessions: boolean): Promise<void> => (stopping ??= tearDown(killSessions).finally(ended.resolve))
+  const ending = Promise.withResolvers<void>()
+  let stopPromise: Promise<void> | undefined
+  const stop = (killSessions: boolean): Promise<void> => (stopPromise ??= tearDown(killSessions).finally(ending.resolve))
 
   const bench = await createWorkbench(settings, services, engine, events, (killSessions) =>
     setImmediate(() => void stop(killSessions)),
@@ -81,7 +81,7 @@ export async function startHost(settings: Settings, services: HostServices): Pro
       capabilities: methodNames,
     }),
     handle: (method, params, call) => {
-      if (stopping) throw new WorkbenchError('shutting_down', 'the workbench is stopping')
+      if (stopPromise) throw new WorkbenchError('shutting_down', 'the workbench is stopping')
       return dispatch(bench.guard, handlers, { method, params, ...call } as Call<Method>)
     },
   })
@@ -100,20 +100,20 @@ export async function startHost(settings: Settings, services: HostServices): Pro
     if (settings.platform !== 'win32') await rm(settings.socketPath, { force: true })
   }
 
-  return { ended: ended.promise, stop }
+  return { ended: ending.promise, stop }
 }
 
 /** Holds connections that arrive while the engine starts; the returned function passes them to the server. */
 function queueEarlyConnections(server: Server): () => void {
-  const queued: Socket[] = []
+  const earlySockets: Socket[] = []
   const enqueue = (socket: Socket): void => {
     socket.on('error', () => undefined)
-    queued.push(socket)
+    earlySockets.push(socket)
   }
   server.on('connection', enqueue)
   return () => {
     server.off('connection', enqueue)
-    for (const socket of queued) if (!socket.destroyed) server.emit('connection', socket)
+    for (const socket of earlySockets) if (!socket.destroyed) server.emit('connection', socket)
   }
 }
 

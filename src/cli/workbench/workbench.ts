@@ -57,13 +57,14 @@ export function toWorkspace(bench: Workbench, state: WorkspaceState): Workspace 
 /** The named workspace, else the caller's own, else the one in front. Reading the focus does not move it. */
 export async function resolveWorkspace(bench: Workbench, asker: CallerContext, id: string | undefined): Promise<WorkspaceState> {
   const workspaces = await bench.engine.listWorkspaces()
-  const wanted = id ?? asker.caller?.workspaceId ?? undefined
-  const found = workspaces.find((workspace) => workspace.id === wanted)
-  if (found) return found
+  const targetId = id ?? asker.caller?.workspaceId ?? undefined
+  const matchingWorkspace = workspaces.find((workspace) => workspace.id === targetId)
+  if (matchingWorkspace) return matchingWorkspace
   if (id !== undefined) throw new WorkbenchError('not_found', `no workspace ${id}`, { hint: 'svc workspace list' })
-  const focused = workspaces.find((workspace) => workspace.focused)
-  if (!focused) throw new WorkbenchError('not_found', 'there is no workspace', { hint: 'svc workspace new --title <text>' })
-  return focused
+  const focusedWorkspace = workspaces.find((workspace) => workspace.focused)
+  if (!focusedWorkspace)
+    throw new WorkbenchError('not_found', 'there is no workspace', { hint: 'svc workspace new --title <text>' })
+  return focusedWorkspace
 }
 
 /** The named pane, else the caller's own, else the focused pane of the workspace. */
@@ -73,9 +74,9 @@ export async function resolvePane(
   target: { readonly paneId?: string | undefined; readonly workspaceId?: string | undefined },
 ): Promise<Pane> {
   const panes = (await bench.engine.listWorkspaces()).flatMap((workspace) => workspace.panes)
-  const wanted = target.paneId ?? (target.workspaceId === undefined ? asker.caller?.paneId : undefined)
-  const found = panes.find((pane) => pane.id === wanted)
-  if (found) return found
+  const targetId = target.paneId ?? (target.workspaceId === undefined ? asker.caller?.paneId : undefined)
+  const matchingPane = panes.find((pane) => pane.id === targetId)
+  if (matchingPane) return matchingPane
   if (target.paneId !== undefined)
     throw new WorkbenchError('not_found', `no pane ${target.paneId}`, { hint: 'svc pane list --all' })
   const workspace = await resolveWorkspace(bench, asker, target.workspaceId)

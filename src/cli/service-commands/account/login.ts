@@ -39,9 +39,12 @@ export const run: CommandHandler = async (context, _args, options) => {
   printVerificationPrompt(context, authorization)
   const stopOffering = offerBrowser(context, authorization.verificationUriComplete, options.getFlag('no-browser'))
   try {
-    const done = context.showProgress({ en: 'Waiting for your approval in the browser …', zh: '正在等待你在浏览器中批准 …' })
-    const approved = await waitForApproval(context, site, authorization).finally(done)
-    const session = toSession(approved, site, context.now())
+    const stopProgress = context.showProgress({
+      en: 'Waiting for your approval in the browser …',
+      zh: '正在等待你在浏览器中批准 …',
+    })
+    const approval = await waitForApproval(context, site, authorization).finally(stopProgress)
+    const session = toSession(approval, site, context.now())
     const previousSession = await saveSession(context, site, store, session)
     if (previousSession !== undefined) await endSession(context, site, previousSession.token)
     context.printResult({ site: site.siteOrigin, account: session.account ?? null, expires_at: session.expiresAt ?? null }, () =>
@@ -179,9 +182,9 @@ async function waitForApproval(context: Context, site: Site, authorization: Devi
     } else if ('sessionToken' in answer && answer.sessionToken !== undefined) {
       return answer
     } else {
-      const { error, interval: named } = answer as PendingPoll
+      const { error, interval: namedInterval } = answer as PendingPoll
       const slower = error === 'slow_down' ? intervalMs + 5000 : intervalMs
-      intervalMs = named === undefined ? slower : named * 1000
+      intervalMs = namedInterval === undefined ? slower : namedInterval * 1000
     }
   }
   throw new CommandFailure(

@@ -9,8 +9,8 @@ import { readSite } from '../client/site.ts'
 export const run: CommandHandler = async (context, _args, options) => {
   const site = readSite(context)
   const store = new CredentialStore(context.environment)
-  const stored = store.read(site.siteOrigin)
-  if (stored === undefined) {
+  const storedSession = store.read(site.siteOrigin)
+  if (storedSession === undefined) {
     context.printResult({ site: site.siteOrigin, ended: false }, () =>
       context.localize({
         en: `There is no session for ${site.siteOrigin} here.`,
@@ -26,7 +26,7 @@ export const run: CommandHandler = async (context, _args, options) => {
         method: 'POST',
         path: '/api/membership/auth/sign-out',
         body: {},
-        credential: { kind: 'session', token: stored.token, from: 'file' },
+        credential: { kind: 'session', token: storedSession.token, from: 'file' },
       })
     } catch (error) {
       // A session that is unknown to the service has already ended.

@@ -56,8 +56,8 @@ async function showUsageOfKey(context: Context, site: Site, credential: Credenti
 /** `GET turns/{request id}`: what a request cost, with each of its turns. */
 async function showRequest(context: Context, site: Site, requestId: string): Promise<void> {
   const credential = requireCredential(context, site, 'any')
-  const found = await fetchTurns(context, requestId, { site, credential })
-  printAnswer(context, site, found, ({ request_id: id = '', credits, data = [] }) => {
+  const turnsAnswer = await fetchTurns(context, requestId, { site, credential })
+  printAnswer(context, site, turnsAnswer, ({ request_id: id = '', credits, data = [] }) => {
     const sum = formatCount(credits)
     const line = context.localize({ en: `${sanitizeLine(id)}: ${sum} credits`, zh: `${sanitizeLine(id)}：${sum} 点` })
     return `${line}\n\n${drawTurns(context, data)}`
@@ -68,16 +68,16 @@ async function showRequest(context: Context, site: Site, requestId: string): Pro
 export const alerts: CommandHandler = async (context, args) => {
   const site = readSite(context)
   const credential = requireCredential(context, site, 'session')
-  const wanted = args.getText('state')
+  const requestedState = args.getText('state')
   // Before the change: a failure afterwards would hide that it was made.
   const account = await fetchAccount(context, site, credential)
   const { answer } =
-    wanted === undefined
+    requestedState === undefined
       ? await callEndpoint<typeof showUsageAlerts>(context, site, { method: 'GET', path: alertsPath, credential })
       : await callEndpoint<typeof setUsageAlerts>(context, site, {
           method: 'POST',
           path: alertsPath,
-          body: { enabled: wanted === 'on' },
+          body: { enabled: requestedState === 'on' },
           credential,
         })
   printAnswer(context, site, { enabled: answer.enabled, account }, ({ enabled }) => {

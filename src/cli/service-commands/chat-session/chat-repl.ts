@@ -26,10 +26,10 @@ export async function runChatRepl(context: Context, session: ChatSession, openin
     zh: `${session.model} · /help 帮助 · /clear 清空对话 · /exit 或 Ctrl-D 退出`,
   })
   await showNoticesNow(context, session.site)
-  let pending = opening
+  let pendingText = opening
   for (;;) {
-    const line = pending === '' ? await readLine(context, history) : { text: pending, history }
-    pending = ''
+    const line = pendingText === '' ? await readLine(context, history) : { text: pendingText, history }
+    pendingText = ''
     if (line === 'interrupted') return exitCodes.interrupted.code
     if (line === 'end') return
     history = line.history
@@ -50,14 +50,14 @@ export async function runChatRepl(context: Context, session: ChatSession, openin
 async function runTurn(context: Context, conversation: Conversation, question: string): Promise<void> {
   conversation.question = question
   const { session } = conversation
-  const asked: ChatMessage = { role: 'user', content: question }
+  const userMessage: ChatMessage = { role: 'user', content: question }
   const result = await runInterruptibly(context, (signal) =>
-    streamAndPrintTurn(context, session, [...toSystemMessages(session), ...conversation.messages, asked], signal).catch(
+    streamAndPrintTurn(context, session, [...toSystemMessages(session), ...conversation.messages, userMessage], signal).catch(
       addRetryHint,
     ),
   )
   if (result === undefined) return
-  conversation.messages.push(asked, { role: 'assistant', content: result.text })
+  conversation.messages.push(userMessage, { role: 'assistant', content: result.text })
   if (result.finish_reason === 'stopped')
     context.printNote({ en: '(stopped; this part stays in the conversation)', zh: '（已停止；这部分回答保留在对话中）' })
   printCutNote(context, result)

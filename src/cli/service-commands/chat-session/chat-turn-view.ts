@@ -31,7 +31,7 @@ export async function streamAndPrintTurn(
   const printer = context.json ? undefined : createAnswerPrinter(context, session.raw)
   // A search product answers with one JSON document in one chunk; it is shown as text.
   let bufferedDocument = ''
-  const done = context.showProgress({
+  const stopProgress = context.showProgress({
     en: `Waiting for ${sanitizeText(session.model)} …`,
     zh: `正在等待 ${sanitizeText(session.model)} …`,
   })
@@ -43,13 +43,13 @@ export async function streamAndPrintTurn(
       { model: session.model, messages, ...(signal === undefined ? {} : { signal }) },
       {
         onText(text) {
-          done()
+          stopProgress()
           if (printer === undefined) context.printEvent({ event: 'delta', text })
           else if (!session.raw && (bufferedDocument !== '' || text.startsWith(searchDocumentPrefix))) bufferedDocument += text
           else printer.push(text)
         },
         onReasoning(text) {
-          if (context.stdout.styled && !session.raw) done()
+          if (context.stdout.styled && !session.raw) stopProgress()
           if (printer === undefined) context.printEvent({ event: 'reasoning', text })
           else printer.pushReasoning(text)
         },
@@ -64,7 +64,7 @@ export async function streamAndPrintTurn(
     // The next question refers to the text that the user read, not to the document behind it.
     return { ...result, text: formatSearchResult(context, searchDocument, false) }
   } finally {
-    done()
+    stopProgress()
     printer?.end()
   }
 }

@@ -66,35 +66,38 @@ export async function streamTurn(
     },
     'text/event-stream',
   )
-  const seen: { text: string; model: string; finish?: string; usage?: unknown; charge?: TurnCharge | null } = { text: '', model }
+  const streamed: { text: string; model: string; finish?: string; usage?: unknown; charge?: TurnCharge | null } = {
+    text: '',
+    model,
+  }
   try {
     for await (const data of parseEventData(exchange.chunks())) {
       if (data === '[DONE]') break
       const event = parseEvent(data, exchange.requestId)
       if (isRecord(event['error'])) throw toStreamFailure(event, exchange.response, exchange.requestId)
-      if (typeof event['model'] === 'string') seen.model = event['model']
-      if (isRecord(event['usage'])) seen.usage = event['usage']
-      seen.charge = readChargeField(event)
+      if (typeof event['model'] === 'string') streamed.model = event['model']
+      if (isRecord(event['usage'])) streamed.usage = event['usage']
+      streamed.charge = readChargeField(event)
       const choice = getFirstChoice(event)
       const delta = isRecord(choice?.['delta']) ? choice['delta'] : undefined
-      if (typeof choice?.['finish_reason'] === 'string') seen.finish = choice['finish_reason']
+      if (typeof choice?.['finish_reason'] === 'string') streamed.finish = choice['finish_reason']
       if (typeof delta?.['reasoning_content'] === 'string' && delta['reasoning_content'] !== '')
         onReasoning(delta['reasoning_content'])
       if (typeof delta?.['content'] !== 'string' || delta['content'] === '') continue
-      seen.text += delta['content']
+      streamed.text += delta['content']
       onText(delta['content'])
     }
   } catch (error) {
-    if (signal?.aborted !== true || seen.text === '') throw error
-    seen.finish = 'stopped'
+    if (signal?.aborted !== true || streamed.text === '') throw error
+    streamed.finish = 'stopped'
   }
-  if (seen.finish === undefined) throw createBrokenStreamFailure(exchange.requestId)
+  if (streamed.finish === undefined) throw createBrokenStreamFailure(exchange.requestId)
   return {
-    text: seen.text,
-    model: seen.model,
-    finish_reason: seen.finish,
-    usage: seen.usage ?? null,
-    charge: seen.charge ?? null,
+    text: streamed.text,
+    model: streamed.model,
+    finish_reason: streamed.finish,
+    usage: streamed.usage ?? null,
+    charge: streamed.charge ?? null,
     request_id: exchange.requestId,
   }
 }

@@ -40,12 +40,12 @@ export function formatSearchResult(
 }
 
 function formatResultLines(result: DeepPartial<SearchDocument['results'][number]>, index: number): readonly string[] {
-  const { title = '', url = '', snippet = '', published_at: published } = result
-  const date = sanitizeLine(published ?? '').slice(0, 10)
-  const quoted = sanitizeLine(snippet)
+  const { title = '', url = '', snippet = '', published_at: publishedAt } = result
+  const date = sanitizeLine(publishedAt ?? '').slice(0, 10)
+  const snippetText = sanitizeLine(snippet)
   return [
     `[${index}] ${sanitizeLine(title)}${date && ` (${date})`}`,
     `    ${sanitizeLine(url)}`,
-    ...(quoted === '' ? [] : [`    ${quoted}`]),
+    ...(snippetText === '' ? [] : [`    ${snippetText}`]),
   ]
 }

@@ -112,8 +112,8 @@ async function chooseModel(context: Context, conversation: Conversation, id: str
   }
   // The service knows names that it does not list, such as aliases.
   if (id !== 'auto' && !models.some((model) => model.id === id)) {
-    const known = models.map((model) => sanitizeLine(model.id ?? '')).join(', ')
-    context.printNote({ en: `There is no model ${id}. There are: ${known}`, zh: `没有模型 ${id}。可用：${known}` })
+    const modelNames = models.map((model) => sanitizeLine(model.id ?? '')).join(', ')
+    context.printNote({ en: `There is no model ${id}. There are: ${modelNames}`, zh: `没有模型 ${id}。可用：${modelNames}` })
     return
   }
   conversation.session = { ...conversation.session, model: id }
@@ -136,8 +136,8 @@ function retry(context: Context, conversation: Conversation): NextStep {
     context.printNote({ en: 'There is no question to repeat.', zh: '没有可重新提出的问题。' })
     return read
   }
-  const [asked, answer] = messages.slice(-2)
-  if (asked?.content === question && answer?.role === 'assistant') conversation.messages = messages.slice(0, -2)
+  const [lastQuestion, answer] = messages.slice(-2)
+  if (lastQuestion?.content === question && answer?.role === 'assistant') conversation.messages = messages.slice(0, -2)
   return { kind: 'ask', question }
 }
 

@@ -48,11 +48,11 @@ async function describeCosts(
   if (charge !== null) return formatCharge(context, charge)
   // An older service sends none.
   if (finish !== 'stopped') return []
-  const read = () => fetchCharge(context, requestId, { site, credential, signal })
+  const readCharge = () => fetchCharge(context, requestId, { site, credential, signal })
   try {
     // The service settles a stopped answer a moment after its client has gone.
-    const fetched = (await read()) ?? (await sleep(settlingMs, undefined, signal && { signal }).then(read))
-    return fetched === null ? [] : formatCharge(context, fetched)
+    const charge = (await readCharge()) ?? (await sleep(settlingMs, undefined, signal && { signal }).then(readCharge))
+    return charge === null ? [] : formatCharge(context, charge)
   } catch (error) {
     if (!(error instanceof CommandFailure) && signal?.aborted !== true) throw error
     return []
@@ -61,8 +61,8 @@ async function describeCosts(
 
 /** `207 credits`, and `99.8K Fast left today`. */
 export function formatCharge(context: Context, { credits, tier, left }: TurnCharge): readonly string[] {
-  const charged = formatCount(credits)
-  const cost = context.localize({ en: `${charged} credits`, zh: `${charged} 点` })
+  const chargedCredits = formatCount(credits)
+  const cost = context.localize({ en: `${chargedCredits} credits`, zh: `${chargedCredits} 点` })
   const window = windows[left?.window ?? 'day'] ?? windows.day
   if (left === null || left === undefined) return [cost]
   const [name, rest] = [formatTier(context, tier), formatCount(left.credits)]

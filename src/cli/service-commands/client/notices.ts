@@ -31,20 +31,20 @@ export function showsNotices({ stdout, stderr, json, quiet }: Context): boolean 
 
 /** Those of the service's answer that this user has not seen. */
 export function findNewNotices(context: Context, site: Site, notices: unknown): readonly ShownNotice[] {
-  const seen = new Set(readSeen(context)[site.siteOrigin] ?? [])
+  const seenVersions = new Set(readSeen(context)[site.siteOrigin] ?? [])
   return (Array.isArray(notices) ? (notices as readonly Notice[]) : [])
     .slice(0, maxNotices)
     .map((notice) => toShown(context, notice))
     .filter((notice) => notice !== undefined)
-    .filter(({ version }) => !seen.has(version))
+    .filter(({ version }) => !seenVersions.has(version))
 }
 
 /** A file that cannot be written shows them again, which is better than a command that fails. */
 export function rememberNotices(context: Context, site: Site, notices: readonly ShownNotice[]): void {
   if (notices.length === 0) return
   try {
-    const { [site.siteOrigin]: earlier = [], ...others } = readSeen(context)
-    const versions = [...earlier, ...notices.map(({ version }) => version)].slice(-maxRemembered)
+    const { [site.siteOrigin]: earlierVersions = [], ...others } = readSeen(context)
+    const versions = [...earlierVersions, ...notices.map(({ version }) => version)].slice(-maxRemembered)
     const sites = Object.fromEntries([...Object.entries(others).slice(1 - maxSites), [site.siteOrigin, versions]])
     writePrivateFile(getSeenFile(context), `${JSON.stringify({ version: 1, sites }, null, 2)}\n`)
   } catch {
@@ -58,8 +58,8 @@ export function printNotices(context: Context, site: Site, notices: readonly Sho
 }
 
 function toShown(context: Context, { id, revision, kind, text, until }: Notice): ShownNotice | undefined {
-  const own = context.language === 'zh' ? (text?.zh ?? text?.en) : (text?.en ?? text?.zh)
-  if (typeof id !== 'string' || typeof own !== 'string') return undefined
+  const ownText = context.language === 'zh' ? (text?.zh ?? text?.en) : (text?.en ?? text?.zh)
+  if (typeof id !== 'string' || typeof ownText !== 'string') return undefined
   const names = {
     information: { en: 'Notice', zh: '通知' },
     disturbance: { en: 'Disturbance', zh: '故障' },
@@ -68,7 +68,7 @@ function toShown(context: Context, { id, revision, kind, text, until }: Notice):
   const name = context.localize(names[kind ?? 'information'] ?? names.information)
   const end = formatTimestamp(context, until)
   const heading = context.localize({ en: `${name} until ${end}`, zh: `${name}（至 ${end}）` })
-  return { version: `${id}-${Number(revision ?? 1)}`, heading, text: sanitizeLine(own) }
+  return { version: `${id}-${Number(revision ?? 1)}`, heading, text: sanitizeLine(ownText) }
 }
 
 function getSeenFile({ environment }: Context): string {
@@ -76,11 +76,11 @@ function getSeenFile({ environment }: Context): string {
 }
 
 function readSeen(context: Context): Readonly<Record<string, readonly string[]>> {
-  const read = tryParseJson(readPrivateFile(getSeenFile(context)) ?? '')
-  if (!isRecord(read) || !isRecord(read['sites'])) return {}
+  const seenDocument = tryParseJson(readPrivateFile(getSeenFile(context)) ?? '')
+  if (!isRecord(seenDocument) || !isRecord(seenDocument['sites'])) return {}
   const isList = (value: unknown): value is readonly string[] =>
     Array.isArray(value) && value.every((version) => typeof version === 'string')
   return Object.fromEntries(
-    Object.entries(read['sites']).filter((entry): entry is [string, readonly string[]] => isList(entry[1])),
+    Object.entries(seenDocument['sites']).filter((entry): entry is [string, readonly string[]] => isList(entry[1])),
   )
 }

@@ -22,9 +22,9 @@ export function offerBrowser(context: Context, address: string, refused: boolean
 }
 
 function hasDisplay(variables: Readonly<Record<string, string | undefined>>, platform: NodeJS.Platform): boolean {
-  const set = (name: string) => (variables[name] ?? '') !== ''
-  if (set('SSH_CONNECTION') || set('SSH_TTY')) return false
-  return platform === 'darwin' || platform === 'win32' || set('DISPLAY') || set('WAYLAND_DISPLAY')
+  const isSet = (name: string) => (variables[name] ?? '') !== ''
+  if (isSet('SSH_CONNECTION') || isSet('SSH_TTY')) return false
+  return platform === 'darwin' || platform === 'win32' || isSet('DISPLAY') || isSet('WAYLAND_DISPLAY')
 }
 
 function openBrowser(address: string, platform: NodeJS.Platform): void {

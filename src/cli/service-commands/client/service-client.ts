@@ -137,8 +137,8 @@ const checkedContexts = new WeakSet<Context>()
 function checkNotices(context: Context, site: Site): void {
   if (checkedContexts.has(context) || !showsNotices(context)) return
   checkedContexts.add(context)
-  const reading = readNewNotices(context, site)
-  context.afterwards.push(async () => printNotices(context, site, await reading))
+  const newNotices = readNewNotices(context, site)
+  context.afterwards.push(async () => printNotices(context, site, await newNotices))
 }
 
 /** Those that this user has not seen; none where the service cannot be reached in time, which the command itself reports. */
@@ -265,7 +265,7 @@ class Deadline {
 
 function toFailure(error: unknown, url: URL, requestId: string, limit: Deadline, stops: readonly AbortSignal[]): unknown {
   if (error instanceof CommandFailure) return error
-  const sent = { en: `request id: ${requestId}`, zh: `请求 ID：${requestId}` }
+  const requestIdText = { en: `request id: ${requestId}`, zh: `请求 ID：${requestId}` }
   const details = { requestId, address: url.origin }
   if (limit.signal.aborted) {
     const seconds = limit.ms / 1000
@@ -274,7 +274,7 @@ function toFailure(error: unknown, url: URL, requestId: string, limit: Deadline,
       { en: `No answer from ${url.origin} within ${seconds} s.`, zh: `${url.origin} 在 ${seconds} 秒内没有响应。` },
       {
         exit: 'timeout',
-        hints: [sent, { en: 'wait longer: --timeout <seconds>', zh: '延长等待：--timeout <秒>' }],
+        hints: [requestIdText, { en: 'wait longer: --timeout <seconds>', zh: '延长等待：--timeout <秒>' }],
         details,
         cause: error,
       },
@@ -288,7 +288,7 @@ function toFailure(error: unknown, url: URL, requestId: string, limit: Deadline,
     {
       exit: 'tryAgain',
       hints: [
-        sent,
+        requestIdText,
         { en: 'is the address right? svc config set site_url <url>', zh: '地址是否正确？svc config set site_url <url>' },
       ],
       details: { ...details, cause: why.en },
@@ -301,9 +301,9 @@ function toFailure(error: unknown, url: URL, requestId: string, limit: Deadline,
 function describeCause(error: unknown): { readonly en: string; readonly zh: string } {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined
-  const known = code === undefined ? undefined : causeTexts[code]
+  const causeText = code === undefined ? undefined : causeTexts[code]
   const message = cause instanceof Error ? cause.message : String(cause)
-  if (known !== undefined) return { en: `${known.en} (${code})`, zh: `${known.zh}（${code}）` }
+  if (causeText !== undefined) return { en: `${causeText.en} (${code})`, zh: `${causeText.zh}（${code}）` }
   const text = code === undefined || message.includes(code) ? message : `${message} (${code})`
   return { en: text, zh: text }
 }

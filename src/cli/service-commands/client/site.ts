@@ -63,8 +63,8 @@ export function requireCredential(context: Context, site: Site, accept: 'any' | 
       },
     )
   }
-  const found = findCredential(context, site, accept)
-  if (found !== undefined) return found
+  const credential = findCredential(context, site, accept)
+  if (credential !== undefined) return credential
   throw new CommandFailure(
     'sign_in_required',
     { en: `You are not signed in at ${site.siteOrigin}.`, zh: `尚未登录 ${site.siteOrigin}。` },
@@ -78,14 +78,14 @@ function findCredential(context: Context, site: Site, accept: 'any' | 'session')
     return { kind: 'key', token: assertSendableToken(SVC_API_KEY, 'SVC_API_KEY'), from: 'SVC_API_KEY' }
   if (SVC_TOKEN !== undefined && SVC_TOKEN !== '')
     return { kind: 'session', token: assertSendableToken(SVC_TOKEN, 'SVC_TOKEN'), from: 'SVC_TOKEN' }
-  const stored = new CredentialStore(context.environment).read(site.siteOrigin)
-  if (stored === undefined) return undefined
-  if (stored.apiOrigin !== site.apiOrigin && site.apiOrigin !== site.siteOrigin) {
+  const storedSession = new CredentialStore(context.environment).read(site.siteOrigin)
+  if (storedSession === undefined) return undefined
+  if (storedSession.apiOrigin !== site.apiOrigin && site.apiOrigin !== site.siteOrigin) {
     throw new CommandFailure(
       'sign_in_required',
       {
-        en: `Your session belongs to ${site.siteOrigin} and ${stored.apiOrigin}; it is not sent to ${site.apiOrigin}.`,
-        zh: `当前登录属于 ${site.siteOrigin} 和 ${stored.apiOrigin}，不会发送到 ${site.apiOrigin}。`,
+        en: `Your session belongs to ${site.siteOrigin} and ${storedSession.apiOrigin}; it is not sent to ${site.apiOrigin}.`,
+        zh: `当前登录属于 ${site.siteOrigin} 和 ${storedSession.apiOrigin}，不会发送到 ${site.apiOrigin}。`,
       },
       {
         exit: 'signIn',
@@ -98,7 +98,7 @@ function findCredential(context: Context, site: Site, accept: 'any' | 'session')
       },
     )
   }
-  return { kind: 'session', token: stored.token, from: 'file' }
+  return { kind: 'session', token: storedSession.token, from: 'file' }
 }
 
 /** Refuses a value that no header can carry, because the error of `fetch` would contain the secret. Spaces around it came with a paste. */

@@ -13,12 +13,15 @@ export type TurnList = DeepPartial<ResponseOf<typeof showTurn>>
 
 /** The charge in the headers of a whole answer; null where an older service sends none. */
 export function readChargeHeaders({ brand }: Pick<Site, 'brand'>, headers: Headers): TurnCharge | null {
-  const read = (name: string): string | null => headers.get(`x-${brand}-quota-${name}`)
-  const charged = read('charged')
-  if (charged === null) return null
-  const remaining = read('remaining')
-  const left = remaining === null ? null : { window: (read('window') as 'day' | null) ?? undefined, credits: Number(remaining) }
-  return { credits: Number(charged), tier: (read('tier') as 'fast' | null) ?? undefined, left }
+  const readHeader = (name: string): string | null => headers.get(`x-${brand}-quota-${name}`)
+  const chargedCredits = readHeader('charged')
+  if (chargedCredits === null) return null
+  const remainingCredits = readHeader('remaining')
+  const windowLeft =
+    remainingCredits === null
+      ? null
+      : { window: (readHeader('window') as 'day' | null) ?? undefined, credits: Number(remainingCredits) }
+  return { credits: Number(chargedCredits), tier: (readHeader('tier') as 'fast' | null) ?? undefined, left: windowLeft }
 }
 
 /** The charge in a stream's last event. */

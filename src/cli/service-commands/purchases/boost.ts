@@ -35,13 +35,13 @@ async function claimBoost(context: Context, action: 'checkin' | 'rush_grab'): Pr
   const credential = requireCredential(context, site, 'session')
   // Before the claim: a failure afterwards would hide that the account has a new pack.
   const account = await fetchAccount(context, site, credential)
-  const done = context.showProgress({ en: 'Claiming the pack …', zh: '正在领取加油包 …' })
+  const stopProgress = context.showProgress({ en: 'Claiming the pack …', zh: '正在领取加油包 …' })
   const { answer } = await callEndpoint<typeof takeBoost>(context, site, {
     method: 'POST',
     path: '/api/membership/boost',
     body: { action },
     credential,
-  }).finally(done)
+  }).finally(stopProgress)
   printAnswer(context, site, { ...answer, account }, ({ pack }) => {
     const amount = pack?.granted === undefined ? '' : ` +${formatCount(pack.granted)}`
     const text =
@@ -81,10 +81,10 @@ function formatRush(context: Context, rush: NonNullable<Boost['rush']>): string 
     return context.localize({ en: 'Rush: open, and you have your pack', zh: '抢购：进行中，你已领取' })
   }
   if (rush.active === true) {
-    const left = rush.remaining
+    const remainingPacks = rush.remaining
     return context.localize({
-      en: `Rush: open until ${formatTimestamp(context, rush.ends_at)} (${formatZone(context.now())})${left === undefined ? '' : `, ${left} packs left`}: svc boost rush`,
-      zh: `抢购：进行中，截止 ${formatTimestamp(context, rush.ends_at)}${left === undefined ? '' : `，剩余 ${left} 份`}：svc boost rush`,
+      en: `Rush: open until ${formatTimestamp(context, rush.ends_at)} (${formatZone(context.now())})${remainingPacks === undefined ? '' : `, ${remainingPacks} packs left`}: svc boost rush`,
+      zh: `抢购：进行中，截止 ${formatTimestamp(context, rush.ends_at)}${remainingPacks === undefined ? '' : `，剩余 ${remainingPacks} 份`}：svc boost rush`,
     })
   }
   const next = formatTimestamp(context, rush.starts_at)

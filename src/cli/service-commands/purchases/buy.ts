@@ -57,8 +57,8 @@ export const run: CommandHandler = async (context, args, options) => {
   if (options.getFlag('no-wait') || address === null) return printOrder(context, site, { order })
   const stopOffering = offerBrowser(context, address, options.getFlag('no-browser'))
   try {
-    const done = context.showProgress({ en: 'Waiting for the payment …', zh: '正在等待付款 …' })
-    printOrder(context, site, await waitUntilFinal(context, { site, credential, order }).finally(done))
+    const stopProgress = context.showProgress({ en: 'Waiting for the payment …', zh: '正在等待付款 …' })
+    printOrder(context, site, await waitUntilFinal(context, { site, credential, order }).finally(stopProgress))
   } finally {
     stopOffering()
   }
@@ -199,11 +199,11 @@ function printOrder(context: Context, site: Site, explained: ExplainedOrder): vo
   printAnswer(context, site, explained, ({ order = {} }) => {
     const [number, title] = [sanitizeLine(order.number ?? ''), sanitizeLine(order.item?.title ?? '')]
     const line = `${number} · ${title} · ${formatOrderAmount(order)} · ${formatOrderState(context, order)}`
-    const missing = describeMissing(context, explained)
+    const missingAmount = describeMissing(context, explained)
     const receipt = order.receipt_url
     return [
       line,
-      ...(missing === undefined ? [] : [missing]),
+      ...(missingAmount === undefined ? [] : [missingAmount]),
       ...(receipt == null
         ? []
         : [context.localize({ en: `Receipt: ${sanitizeLine(receipt)}`, zh: `收据：${sanitizeLine(receipt)}` })]),

@@ -23,13 +23,13 @@ export const run: CommandHandler = async (context, args, options) => {
   if (number === undefined && (isCheck || isCancel))
     throw createUsageFailure({ en: 'Name the order: svc orders <number> --check', zh: '请指明订单：svc orders <订单号> --check' })
   if (number !== undefined) {
-    const explained = await readOrder(context, {
+    const orderAnswer = await readOrder(context, {
       site,
       credential,
       number,
       action: isCancel ? 'cancel' : isCheck ? 'check' : null,
     })
-    return printAnswer(context, site, explained, (answer) => formatOrder(context, answer))
+    return printAnswer(context, site, orderAnswer, (answer) => formatOrder(context, answer))
   }
   const account = await fetchAccount(context, site, credential)
   const { answer } = await callEndpoint<typeof listOrders>(context, site, {
@@ -98,12 +98,12 @@ function formatRenewal(context: Context, renewal: Renewal | undefined): readonly
 function formatOrder(context: Context, explained: ExplainedOrder): string {
   const { localize } = context
   const { order = {}, steps = [] } = explained
-  const missing = describeMissing(context, explained)
+  const missingAmount = describeMissing(context, explained)
   const { pay_url: address, instructions, receipt_url: receipt } = order
   const title = sanitizeLine(order.item?.title ?? '')
   return [
     `${sanitizeLine(order.number ?? '')} · ${title} · ${formatOrderAmount(order)} · ${formatOrderState(context, order)}`,
-    ...(missing === undefined ? [] : [missing]),
+    ...(missingAmount === undefined ? [] : [missingAmount]),
     ...(address == null ? [] : [localize({ en: `Pay at: ${sanitizeLine(address)}`, zh: `付款地址：${sanitizeLine(address)}` })]),
     ...(instructions == null ? [] : [sanitizeText(instructions)]),
     ...(receipt == null ? [] : [localize({ en: `Receipt: ${sanitizeLine(receipt)}`, zh: `收据：${sanitizeLine(receipt)}` })]),

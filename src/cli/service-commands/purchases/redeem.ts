@@ -50,7 +50,10 @@ function formatOutcome(context: Context, { plan, credits }: DeepPartial<Response
     plan.is_waiting === true
       ? localize({ en: `${name} from ${from} until ${until}`, zh: `${name}，${from} 至 ${until}` })
       : localize({ en: `${name} from now until ${until}`, zh: `${name}，即日起至 ${until}` })
-  const interrupted = sanitizeLine(plan.interrupts ?? '')
-  const rest = localize({ en: `The rest of ${interrupted} follows afterwards.`, zh: `之后继续 ${interrupted} 的剩余时间。` })
-  return [`  ${first}`, ...(interrupted === '' ? [] : [`  ${rest}`])]
+  const interruptedPlan = sanitizeLine(plan.interrupts ?? '')
+  const rest = localize({
+    en: `The rest of ${interruptedPlan} follows afterwards.`,
+    zh: `之后继续 ${interruptedPlan} 的剩余时间。`,
+  })
+  return [`  ${first}`, ...(interruptedPlan === '' ? [] : [`  ${rest}`])]
 }

@@ -12,18 +12,18 @@ export const jsonSettings: SettingsFormat = {
     const mark = text.startsWith(byteOrderMark) ? byteOrderMark : ''
     const eol = findLineEnd(text)
     // An empty object in a file of comments only would be written before them.
-    let changed = isEmpty(withoutMark(text)) ? `${withoutMark(text).trimEnd()}{}${eol}` : withoutMark(text)
+    let changedText = isEmpty(withoutMark(text)) ? `${withoutMark(text).trimEnd()}{}${eol}` : withoutMark(text)
     const formattingOptions = { ...findIndentation(text), eol }
-    const set = (path: SettingPath, value: unknown) => {
-      changed = applyEdits(changed, modify(changed, [...path], value, { formattingOptions }))
+    const setValue = (path: SettingPath, value: unknown) => {
+      changedText = applyEdits(changedText, modify(changedText, [...path], value, { formattingOptions }))
     }
     for (const { path, value } of changes) {
       // The library does not replace a null by a table.
-      const empty = path.findIndex((_, depth) => depth > 0 && findValue(parse(changed), path.slice(0, depth)) === null)
-      if (empty !== -1) set(path.slice(0, empty), {})
-      set(path, value)
+      const empty = path.findIndex((_, depth) => depth > 0 && findValue(parse(changedText), path.slice(0, depth)) === null)
+      if (empty !== -1) setValue(path.slice(0, empty), {})
+      setValue(path, value)
     }
-    return mark + changed
+    return mark + changedText
   },
 }
 

@@ -15,19 +15,19 @@ export async function mergeSettings(file: SetupFile, text: string | undefined, p
   const current = parse(format, text, path)
   const changes = findChanges(file, format.parse(file.text), current, path)
   if (changes.length === 0) return text
-  const wanted = changes.reduce<unknown>(
+  const expectedSettings = changes.reduce<unknown>(
     (settings, change) => withValue(settings, change.path, change.value),
     current,
   ) as Settings
-  const changed = format.change(text, changes, wanted)
-  if (!contains(format, changed, wanted)) {
+  const changedText = format.change(text, changes, expectedSettings)
+  if (!contains(format, changedText, expectedSettings)) {
     throw new CommandFailure(
       'settings_unmergeable',
       { en: `${path} cannot be changed safely; nothing was written.`, zh: `无法安全地修改 ${path}；未写入任何内容。` },
       { hints: [{ en: 'enter the settings by hand', zh: '请手动填写这些设置' }] },
     )
   }
-  return changed
+  return changedText
 }
 
 /** The value at a path of a file, or undefined; also for a file that cannot be read. */
@@ -65,12 +65,13 @@ function parse(format: SettingsFormat, text: string, path: string): Settings {
 function findChanges(file: SetupFile, wanted: Settings, current: Settings, path: string): readonly SettingChange[] {
   return listLeaves(wanted).flatMap(({ path: at, value }): readonly SettingChange[] => {
     requireTables(current, at, path)
-    const found = findValue(current, at)
+    const currentValue = findValue(current, at)
     const choice = file.unlessSet?.find((each) => isSame(each.path, at))
-    if (choice !== undefined && found !== undefined && found !== null) return []
+    if (choice !== undefined && currentValue !== undefined && currentValue !== null) return []
     const key = file.listKeys?.[at.join('.')]
-    if (key !== undefined && Array.isArray(value) && Array.isArray(found)) return findListChanges(at, found, value, key)
-    return isSame(found, value) ? [] : [{ path: at, value }]
+    if (key !== undefined && Array.isArray(value) && Array.isArray(currentValue))
+      return findListChanges(at, currentValue, value, key)
+    return isSame(currentValue, value) ? [] : [{ path: at, value }]
   })
 }
 
@@ -99,8 +100,8 @@ function findListChanges(
 function requireTables(current: Settings, at: SettingPath, path: string): void {
   for (const depth of at.keys()) {
     if (depth === 0) continue
-    const found = findValue(current, at.slice(0, depth))
-    if (found === undefined || found === null || isTable(found)) continue
+    const currentTable = findValue(current, at.slice(0, depth))
+    if (currentTable === undefined || currentTable === null || isTable(currentTable)) continue
     const name = at.slice(0, depth).join('.')
     throw new CommandFailure(
       'settings_conflict',

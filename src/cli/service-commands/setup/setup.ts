@@ -28,10 +28,10 @@ export const run: CommandHandler = async (context, args, options) => {
   if (!isClientId(id)) throw createUsageFailure({ en: `There is no client ${id}.`, zh: `没有名为 ${id} 的客户端。` })
   const credential = requireCredential(context, site, 'any')
   const facts = await loadFacts(context, site, credential, options.getText('model'))
-  const shown = createClientSetup(id, facts)
+  const clientSetup = createClientSetup(id, facts)
   const isWriting = options.getFlag('write')
   const plans = await Promise.all(
-    shown.files.map((file, index) =>
+    clientSetup.files.map((file, index) =>
       planChange(context, file, (key) => createClientSetup(id, { ...facts, key }).files[index] ?? file, site, credential),
     ),
   )
@@ -39,16 +39,16 @@ export const run: CommandHandler = async (context, args, options) => {
     if (plans.length === 0)
       throw new CommandFailure(
         'no_settings_file',
-        { en: `${shown.name} has no settings file to write.`, zh: `${shown.name} 没有可写入的配置文件。` },
+        { en: `${clientSetup.name} has no settings file to write.`, zh: `${clientSetup.name} 没有可写入的配置文件。` },
         { hints: [{ en: `run: svc setup ${id}`, zh: `请运行：svc setup ${id}` }] },
       )
     requireKeys(plans)
     for (const { file, after } of plans) if (after !== file.text) assertWritable(file)
   }
-  if (!context.json) context.printResult(null, () => describe(context, shown, plans))
-  const written = isWriting ? plans.map((plan) => write(context, plan)) : []
-  if (context.json) context.printResult(toDocument(shown, plans, written), () => '')
-  else printOutcome(context, shown, plans, written)
+  if (!context.json) context.printResult(null, () => describe(context, clientSetup, plans))
+  const writtenFiles = isWriting ? plans.map((plan) => write(context, plan)) : []
+  if (context.json) context.printResult(toDocument(clientSetup, plans, writtenFiles), () => '')
+  else printOutcome(context, clientSetup, plans, writtenFiles)
 }
 
 /** What happens to one file. */
@@ -140,8 +140,8 @@ async function planChange(
     const text = await mergeSettings(shown, file.text, file.path)
     return { file, after: text, difference: createDifference(file.path, file.text, text, []), hasKey: false, needsKey: false }
   }
-  const found = file.text === undefined ? undefined : await findSetting(shown, file.text, keyPath)
-  const oldKey = typeof found === 'string' && found !== '' ? found : undefined
+  const settingValue = file.text === undefined ? undefined : await findSetting(shown, file.text, keyPath)
+  const oldKey = typeof settingValue === 'string' && settingValue !== '' ? settingValue : undefined
   const isOurs = oldKey !== undefined && oldKey.startsWith(`${site.brand}_live_`) && oldKey !== createPlaceholder(site)
   const key = credential.from === 'SVC_API_KEY' ? credential.token : isOurs ? oldKey : undefined
   const text = await mergeSettings(key === undefined ? shown : create(key), file.text, file.path)

@@ -10,8 +10,8 @@ export function createDifference(path: string, before: string | undefined, after
 }
 
 export function maskSecret(secret: string): string {
-  const shown = secret.length < 20 ? 3 : 9
-  return `${secret.slice(0, shown)}…`
+  const shownLength = secret.length < 20 ? 3 : 9
+  return `${secret.slice(0, shownLength)}…`
 }
 
 /** For a terminal: without control sequences, in colours where it has them. */

@@ -18,9 +18,9 @@ export const tomlSettings: SettingsFormat = {
     const sections = findNewSections(current, changes)
     if (sections.size > 0) {
       const rest = changes.filter(({ path }) => !sections.has(JSON.stringify(path.slice(0, -1))))
-      const changed = appendSections(patchValues(text, current, rest), sections)
+      const changedText = appendSections(patchValues(text, current, rest), sections)
       // A table that was written as an inline value cannot be continued by a section.
-      if (hasValues(changed, wanted)) return changed
+      if (hasValues(changedText, wanted)) return changedText
     }
     return patchValues(text, current, changes)
   },
@@ -50,13 +50,13 @@ function findNewSections(current: Settings, changes: readonly SettingChange[]): 
 }
 
 function appendSections(text: string, sections: ReadonlyMap<string, Record<string, unknown>>): string {
-  const added = [...sections].map(([key, values]) => {
+  const addedSections = [...sections].map(([key, values]) => {
     const header = (parseJson(key) as string[]).map((name) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name))).join('.')
     return `[${header}]\n${stringify(values)}`
   })
   const end = findLineEnd(text)
   const before = text.trimEnd() === '' ? text : `${text.trimEnd()}${end}${end}`
-  return before + added.join('\n').replaceAll('\n', end)
+  return before + addedSections.join('\n').replaceAll('\n', end)
 }
 
 function hasValues(text: string, wanted: Settings): boolean {

@@ -9,7 +9,7 @@ export const yamlSettings: SettingsFormat = {
   parse: (text) => toSettings(open(text)),
   change(text, changes) {
     const style = { lineWidth: 0, ...findIndentation(text) }
-    const normalized = text.replaceAll('\r\n', '\n')
+    const normalizedText = text.replaceAll('\r\n', '\n')
     const before = open(text).toString(style)
     const document = open(text)
     const isEmpty = document.toJS() === null
@@ -21,10 +21,10 @@ export const yamlSettings: SettingsFormat = {
       document.setIn(path, document.createNode(value))
     }
     const after = document.toString(style)
-    const changed = isEmpty || before === normalized ? after : changeLines(normalized, before, after)
+    const changedText = isEmpty || before === normalizedText ? after : changeLines(normalizedText, before, after)
     // The caller compares the values, and refuses a text without the changes.
-    if (changed === null) return text
-    return findLineEnd(text) === '\n' ? changed : changed.replaceAll('\n', '\r\n')
+    if (changedText === null) return text
+    return findLineEnd(text) === '\n' ? changedText : changedText.replaceAll('\n', '\r\n')
   },
 }
 
@@ -36,8 +36,8 @@ function changeLines(original: string, before: string, after: string): string | 
   const patch = structuredPatch('', '', before, after, undefined, undefined, { context: 1 })
   const isSameLine = (_: number, line: string | undefined, __: string, expected: string): boolean =>
     line !== undefined && removeLayout(line) === removeLayout(expected)
-  const changed = applyPatch(original, patch, { fuzzFactor: 1, compareLine: isSameLine })
-  return changed === false ? null : changed
+  const changedText = applyPatch(original, patch, { fuzzFactor: 1, compareLine: isSameLine })
+  return changedText === false ? null : changedText
 }
 
 /** A line without spaces between its parts and quotes around them. */
@@ -46,9 +46,9 @@ function removeLayout(line: string): string {
 }
 
 function open(text: string): Document {
-  const normalized = text.replaceAll('\r\n', '\n')
-  if (parseAllDocuments(normalized).length > 1) throw new BrokenSettings('more than one document')
-  const document = parseDocument(normalized)
+  const normalizedText = text.replaceAll('\r\n', '\n')
+  if (parseAllDocuments(normalizedText).length > 1) throw new BrokenSettings('more than one document')
+  const document = parseDocument(normalizedText)
   const [error] = document.errors
   if (error !== undefined) throw new BrokenSettings(error.message.split('\n')[0] ?? '', error.linePos?.[0].line)
   return document

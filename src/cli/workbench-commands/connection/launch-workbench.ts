@@ -111,17 +111,17 @@ function resolveProgram(path: string): string {
 function readStartReport(child: ChildProcess): Promise<StartReport> {
   return new Promise((resolve) => {
     let text = ''
-    const done = (answer: StartReport): void => {
+    const finish = (answer: StartReport): void => {
       clearTimeout(timer)
       resolve(answer)
     }
-    const timer = setTimeout(() => done({ ready: false, code: 'timeout', message: 'it did not start in time' }), startTimeoutMs)
-    child.once('error', (error) => done({ ready: false, message: error.message }))
-    child.once('close', () => done({ ready: false, message: 'it ended at once' }))
+    const timer = setTimeout(() => finish({ ready: false, code: 'timeout', message: 'it did not start in time' }), startTimeoutMs)
+    child.once('error', (error) => finish({ ready: false, message: error.message }))
+    child.once('close', () => finish({ ready: false, message: 'it ended at once' }))
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk
       const end = text.indexOf('\n')
-      if (end !== -1) done(parseJson(text.slice(0, end)) as StartReport)
+      if (end !== -1) finish(parseJson(text.slice(0, end)) as StartReport)
     })
   })
 }

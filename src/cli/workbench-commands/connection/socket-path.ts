@@ -16,9 +16,9 @@ interface SocketPathInput {
 
 export function resolveSocketPath(input: SocketPathInput): string {
   const { env, home } = input
-  const chosen = input.option ?? env['SVC_SOCKET']
+  const socketOption = input.option ?? env['SVC_SOCKET']
   // The workbench runs in another directory, so a relative path must become absolute here.
-  if (chosen) return input.platform === 'win32' ? chosen : resolve(chosen)
+  if (socketOption) return input.platform === 'win32' ? socketOption : resolve(socketOption)
   if (input.platform === 'win32') {
     const name = createHash('sha256').update(`${input.user}\0${home}`).digest('hex').slice(0, 16)
     return `\\\\.\\pipe\\svc-${name}`

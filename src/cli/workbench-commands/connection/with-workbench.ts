@@ -30,15 +30,15 @@ export async function connectIfRunning(context: Context): Promise<WorkbenchClien
 }
 
 async function connectOrStart(context: Context, paths: WorkbenchPaths): Promise<WorkbenchClient> {
-  const running = await tryConnect(context, paths)
-  if (running) return running
+  const runningClient = await tryConnect(context, paths)
+  if (runningClient) return runningClient
   if (context.noStart) throw createUnreachableFailure('it is not running')
-  const done = context.showProgress({ en: 'Starting the workbench …', zh: '正在启动工作台 …' })
+  const stopProgress = context.showProgress({ en: 'Starting the workbench …', zh: '正在启动工作台 …' })
   try {
     await launchWorkbench(context, paths)
     return await waitUntilStarted(context, paths)
   } finally {
-    done()
+    stopProgress()
   }
 }
 

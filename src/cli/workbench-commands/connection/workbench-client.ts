@@ -98,8 +98,8 @@ class SocketClient implements WorkbenchClient {
   constructor(socket: Socket, options: ConnectOptions) {
     this.#socket = socket
     this.#timeoutMs = options.timeoutMs
-    const closed = Promise.withResolvers<void>()
-    this.closed = closed.promise
+    const closing = Promise.withResolvers<void>()
+    this.closed = closing.promise
     const interrupt = (): void => {
       socket.destroy()
     }
@@ -111,9 +111,9 @@ class SocketClient implements WorkbenchClient {
       .on('close', () => {
         options.signal.removeEventListener('abort', interrupt)
         const error = this.#closeReason ?? createUnreachableFailure('the workbench has closed the connection')
-        for (const waiting of this.#pendingCalls.values()) waiting.reject(error)
+        for (const pendingCall of this.#pendingCalls.values()) pendingCall.reject(error)
         this.#pendingCalls.clear()
-        closed.resolve()
+        closing.resolve()
       })
   }
 
@@ -137,14 +137,14 @@ class SocketClient implements WorkbenchClient {
         ),
       )
     }, timeoutMs)
-    const done = (): void => clearTimeout(timer)
+    const stopTimer = (): void => clearTimeout(timer)
     this.#pendingCalls.set(id, {
       resolve: (result) => {
-        done()
+        stopTimer()
         resolve(result)
       },
       reject: (error) => {
-        done()
+        stopTimer()
         reject(error)
       },
     })
@@ -184,10 +184,10 @@ class SocketClient implements WorkbenchClient {
       this.#closeReason = toCommandFailure(message.error)
       return
     }
-    const waiting = this.#pendingCalls.get(message.id ?? -1)
+    const pendingCall = this.#pendingCalls.get(message.id ?? -1)
     this.#pendingCalls.delete(message.id ?? -1)
-    if (message.error) waiting?.reject(toCommandFailure(message.error))
-    else waiting?.resolve(message.result)
+    if (message.error) pendingCall?.reject(toCommandFailure(message.error))
+    else pendingCall?.resolve(message.result)
   }
 }
 
@@ -220,8 +220,8 @@ const programNames: ReadonlySet<string> = new Set(['npm', 'sftp', 'ssh', 'svc', 
 /** The workbench's messages are fragments, and people read sentences. A value after a colon stays as it can be copied. */
 function toSentence(message: string): string {
   const [, word = ''] = /^([a-z]+) /.exec(message) ?? []
-  const begun = word === '' || programNames.has(word) ? message : message.charAt(0).toUpperCase() + message.slice(1)
-  return /[a-z0-9]$/.test(begun) && !begun.includes(': ') ? `${begun}.` : begun
+  const capitalizedText = word === '' || programNames.has(word) ? message : message.charAt(0).toUpperCase() + message.slice(1)
+  return /[a-z0-9]$/.test(capitalizedText) && !capitalizedText.includes(': ') ? `${capitalizedText}.` : capitalizedText
 }
 
 /** Refuses a socket that another user could have created, because that user would receive the token. */

@@ -17,15 +17,15 @@ export function getWorkbenchPaths(context: Context): WorkbenchPaths {
   const { variables, platform, home } = context.environment
   const input = { env: variables, home, user: getUserName(), platform }
   const standard = resolveSocketPath({ ...input, env: { ...variables, SVC_SOCKET: undefined } })
-  const chosen = resolveSocketPath({ ...input, option: context.socketPath })
-  const runDir = platform === 'win32' ? join(home, '.local', 'state', 'svc', 'run') : dirname(chosen)
+  const socketPath = resolveSocketPath({ ...input, option: context.socketPath })
+  const runDir = platform === 'win32' ? join(home, '.local', 'state', 'svc', 'run') : dirname(socketPath)
   const standardState = join(variables['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'svc')
   const workspaceId = variables['SVC_WORKSPACE_ID'] || null
   return {
-    socketPath: chosen,
+    socketPath,
     runDir,
     // Two workbenches must not write the same files: one on its own socket keeps its files beside it.
-    stateDir: chosen === standard ? standardState : join(runDir, 'workbench-state'),
+    stateDir: socketPath === standard ? standardState : join(runDir, 'workbench-state'),
     caller: workspaceId === null ? null : { workspaceId, paneId: variables['SVC_PANE_ID'] || null },
   }
 }

@@ -95,24 +95,24 @@ export function renderScreen(view: ExplorerView, destination: string, columns: n
   const body = Math.max(1, rows - 3)
   const head = `${destination}:${sanitizeLine(view.text?.title ?? view.path)}`
   const lines = view.text ? view.text.lines.slice(view.text.top, view.text.top + body) : renderList(view, body)
-  const filled = [...lines, ...Array.from({ length: body - lines.length }, () => '')]
+  const bodyLines = [...lines, ...Array.from({ length: body - lines.length }, () => '')]
   const prompt = view.question
     ? `${sanitizeLine(view.question.prompt)}: ${sanitizeLine(view.question.answer)}_`
     : sanitizeLine(view.message)
-  return [head, ...filled, prompt, view.text ? 'q back' : explorerHelp].map((line) => truncateLine(line, columns))
+  return [head, ...bodyLines, prompt, view.text ? 'q back' : explorerHelp].map((line) => truncateLine(line, columns))
 }
 
 /** Cuts a line to the screen's width: a longer one would wrap and push the first lines off the screen. */
 function truncateLine(line: string, columns: number): string {
   if (measureWidth(line) <= columns) return line
-  let shown = ''
+  let shownText = ''
   let room = columns
   for (const { segment } of new Intl.Segmenter().segment(line)) {
     room -= measureWidth(segment)
     if (room < 0) break
-    shown += segment
+    shownText += segment
   }
-  return shown
+  return shownText
 }
 
 export function joinPath(folder: string, name: string): string {
@@ -147,9 +147,9 @@ function editAnswer(view: ExplorerView, question: Question, key: string): Explor
   if (key === '\r')
     return { view: { ...view, question: null }, action: { kind: 'answer', question, file: view.files[view.cursor] } }
   if (key === '\u0015') return { view: { ...view, question: { ...question, answer: '' } }, action: noAction }
-  const typed =
+  const newAnswer =
     key === '\u007f' ? [...question.answer].slice(0, -1).join('') : question.answer + (/^[^\p{Cc}]+$/u.test(key) ? key : '')
-  return { view: { ...view, question: { ...question, answer: typed } }, action: noAction }
+  return { view: { ...view, question: { ...question, answer: newAnswer } }, action: noAction }
 }
 
 function handleTextKey(view: ExplorerView, text: NonNullable<ExplorerView['text']>, key: string, page: number): ExplorerUpdate {

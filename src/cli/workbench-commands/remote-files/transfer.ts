@@ -27,8 +27,8 @@ export async function download(client: WorkbenchClient, from: RemotePath, to: st
       const piece = await client.call('files.read', { ...from, offset })
       const data = Buffer.from(piece.data, 'base64')
       // A nearly full disk accepts a part of the bytes without an error.
-      for (let done = 0; done < data.length;)
-        done += (await file.write(data, done, data.length - done, offset + done)).bytesWritten
+      for (let writtenBytes = 0; writtenBytes < data.length;)
+        writtenBytes += (await file.write(data, writtenBytes, data.length - writtenBytes, offset + writtenBytes)).bytesWritten
       offset += data.length
       end = piece.end
       progress(offset)
@@ -69,7 +69,7 @@ export async function upload(
     const { size, mode } = await file.stat()
     // Each chunk opens the file again, so its owner needs write permission, also where the local file has none.
     await client.call('files.write', { sshId, path: part, offset: 0, data: '', truncate: true, mode: (mode & 0o777) | 0o200 })
-    let sent = 0
+    let sentBytes = 0
     const starts = Array.from({ length: Math.ceil(size / limits.fileChunkBytes) }, (_, index) => index * limits.fileChunkBytes)
     const lanes = Array.from({ length: maxChunksInFlight }, async () => {
       for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
@@ -78,8 +78,8 @@ export async function upload(
         const { bytesRead } = await file.read(buffer, 0, buffer.length, start)
         const data = buffer.subarray(0, bytesRead).toString('base64')
         await client.call('files.write', { sshId, path: part, offset: start, data })
-        sent += bytesRead
-        progress(sent)
+        sentBytes += bytesRead
+        progress(sentBytes)
       }
     })
     await Promise.all(lanes).finally(() => {
@@ -88,7 +88,7 @@ export async function upload(
       return Promise.allSettled(lanes)
     })
     await client.call('files.rename', { sshId, path: part, to: path, replace: true })
-    return sent
+    return sentBytes
   } catch (error) {
     await client.call('files.remove', { sshId, path: part }).catch(() => undefined)
     throw error

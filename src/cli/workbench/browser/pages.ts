@@ -88,8 +88,8 @@ export class BrowserPages {
     options: { wait: LoadState | undefined; timeoutMs: number | undefined; allowFile: boolean },
   ): Promise<Navigation> {
     const address = parseAllowedUrl(url, options.allowFile)
-    const found = target.pageId === undefined ? this.#findNewest(target.workspaceId) : this.#find(target.pageId, null)
-    const open = found ?? (await this.#open(target.workspaceId))
+    const openPage = target.pageId === undefined ? this.#findNewest(target.workspaceId) : this.#find(target.pageId, null)
+    const open = openPage ?? (await this.#open(target.workspaceId))
     return this.#navigate(open, `goto ${address}`, () =>
       open.page.goto(address, { waitUntil: options.wait ?? 'load', timeout: options.timeoutMs ?? navigationTimeoutMs }),
     )
@@ -115,13 +115,13 @@ export class BrowserPages {
   ): Promise<{ page: BrowserPage; snapshotId: string; text: string; truncated: boolean }> {
     const open = this.#find(pageId, null)
     const options = { mode: 'ai', timeout: actionTimeoutMs, ...(wish.depth === undefined ? {} : { depth: wish.depth }) } as const
-    const whole = await this.#withBrowserErrors('snapshot', async () =>
+    const wholeSnapshot = await this.#withBrowserErrors('snapshot', async () =>
       wish.selector === undefined
         ? open.page.ariaSnapshot(options)
         : (await this.#locate(open, wish.selector)).ariaSnapshot(options),
     )
     open.snapshotCount += 1
-    const { text, truncated } = truncateToBytes(whole, wish.maxBytes ?? 1_000_000)
+    const { text, truncated } = truncateToBytes(wholeSnapshot, wish.maxBytes ?? 1_000_000)
     return { page: toBrowserPage(open), snapshotId: `${open.id}.${open.snapshotCount}`, text, truncated }
   }
 
@@ -193,17 +193,17 @@ export class BrowserPages {
   }
 
   async #locateByRef(open: OpenPage, ref: string): Promise<Locator> {
-    const stale = (cause?: unknown): WorkbenchError =>
+    const createStaleError = (cause?: unknown): WorkbenchError =>
       new WorkbenchError('ref_stale', `@${ref} is not in the page as it is now`, {
         hint: 'svc browser snapshot gives new refs',
         cause,
       })
-    if (open.snapshotCount === 0) throw stale()
+    if (open.snapshotCount === 0) throw createStaleError()
     const locator = open.page.getByRef(ref)
     const count = await locator.count().catch((error: unknown) => {
-      throw stale(error)
+      throw createStaleError(error)
     })
-    if (count !== 1) throw stale()
+    if (count !== 1) throw createStaleError()
     return locator
   }
 
@@ -265,12 +265,12 @@ export class BrowserPages {
 
   #ensureContext(workspaceId: string): Promise<BrowserContext> {
     const contexts = this.#contexts
-    const known = contexts.get(workspaceId)
-    if (known) return known
-    const made = this.#newContext(workspaceId)
-    contexts.set(workspaceId, made)
-    made.catch(() => contexts.delete(workspaceId))
-    return made
+    const existingContext = contexts.get(workspaceId)
+    if (existingContext) return existingContext
+    const newContext = this.#newContext(workspaceId)
+    contexts.set(workspaceId, newContext)
+    newContext.catch(() => contexts.delete(workspaceId))
+    return newContext
   }
 
   async #newContext(workspaceId: string): Promise<BrowserContext> {
@@ -313,9 +313,9 @@ export class BrowserPages {
 
   /** A page with an endless script never answers; the workbench and its other pages do not wait for it. */
   #withTimeout<T>(work: Promise<T>): Promise<T | undefined> {
-    const { promise: late, resolve } = Promise.withResolvers<undefined>()
+    const { promise: timeout, resolve } = Promise.withResolvers<undefined>()
     const timer = setTimeout(() => resolve(undefined), this.#options.settings.browser.answerMs)
-    return Promise.race([work.catch(() => undefined), late]).finally(() => clearTimeout(timer))
+    return Promise.race([work.catch(() => undefined), timeout]).finally(() => clearTimeout(timer))
   }
 
   #cookiePath(workspaceId: string): string {
@@ -327,14 +327,14 @@ export class BrowserPages {
     const context = await made?.catch(() => undefined)
     if (!context) return
     const path = this.#cookiePath(workspaceId)
-    const fresh = `${path}.new`
+    const partialFile = `${path}.new`
     await mkdir(join(this.#options.settings.stateDir, 'browser'), { recursive: true, mode: 0o700 })
     const state = await this.#withTimeout(context.storageState())
     if (!state) return
-    await rm(fresh, { force: true })
-    await writeFile(fresh, JSON.stringify(state), { mode: 0o600 })
-    await chmod(fresh, 0o600)
-    await rename(fresh, path)
+    await rm(partialFile, { force: true })
+    await writeFile(partialFile, JSON.stringify(state), { mode: 0o600 })
+    await chmod(partialFile, 0o600)
+    await rename(partialFile, path)
   }
 }
 

@@ -80,11 +80,11 @@ export class MemoryEngine implements TerminalEngine {
 
   async splitPane(wish: NewPane): Promise<string> {
     const { workspace, pane } = this.#locate(wish.paneId)
-    const created = { ...pane, id: this.#newId('pn'), cwd: wish.cwd ?? pane.cwd, argv: wish.argv ?? [], typed: '' }
+    const newPane = { ...pane, id: this.#newId('pn'), cwd: wish.cwd ?? pane.cwd, argv: wish.argv ?? [], typed: '' }
     const before = wish.direction === 'left' || wish.direction === 'up'
-    workspace.panes.splice(workspace.panes.indexOf(pane) + (before ? 0 : 1), 0, created)
+    workspace.panes.splice(workspace.panes.indexOf(pane) + (before ? 0 : 1), 0, newPane)
     this.#notify('layout')
-    return created.id
+    return newPane.id
   }
 
   async closePane(id: string): Promise<void> {

@@ -11,8 +11,9 @@ export function createNotificationMethods(bench: Workbench): Handlers<Family<'no
 
   /** Updates the newest unread text and the mark in the status line. A closed workspace, or a machine without a terminal, has none. */
   const updateStatusLine = async (workspaceId: string | null): Promise<void> => {
-    const newest = notifications.findNewestUnread()
-    const text = newest === undefined ? '' : [newest.title, newest.body].filter((part) => part !== '').join(': ')
+    const newestUnread = notifications.findNewestUnread()
+    const text =
+      newestUnread === undefined ? '' : [newestUnread.title, newestUnread.body].filter((part) => part !== '').join(': ')
     await engine.setNotice(text).catch(ignoreMissing)
     if (workspaceId === null) return
     const note = bench.ssh.getStatusNote(workspaceId)
@@ -29,10 +30,10 @@ export function createNotificationMethods(bench: Workbench): Handlers<Family<'no
     else if (panes.some((pane) => pane.workspaceId === workspaceId) && workspaceId !== null)
       await engine.focusWorkspace(intent, workspaceId)
     else throw new WorkbenchError('not_found', 'the workspace or pane of this notification is closed')
-    const read = await notifications.markRead(notification.id)
+    const markedNotification = await notifications.markRead(notification.id)
     await updateStatusLine(workspaceId)
-    events.emit('notification.read', { id: read.id })
-    return { notification: read, focused: await engine.getFocus() }
+    events.emit('notification.read', { id: markedNotification.id })
+    return { notification: markedNotification, focused: await engine.getFocus() }
   }
 
   return {
@@ -59,16 +60,16 @@ export function createNotificationMethods(bench: Workbench): Handlers<Family<'no
     },
 
     'notification.dismiss': async ({ params }) => {
-      const gone = await notifications.remove(params.id)
-      await updateStatusLine(gone.workspaceId)
+      const removedNotification = await notifications.remove(params.id)
+      await updateStatusLine(removedNotification.workspaceId)
       return { ok: true }
     },
 
     'notification.clear': async () => {
       const places = new Set(notifications.list().map((notification) => notification.workspaceId))
-      const cleared = await notifications.clear()
+      const clearedCount = await notifications.clear()
       for (const workspaceId of places) await updateStatusLine(workspaceId)
-      return { cleared }
+      return { cleared: clearedCount }
     },
 
     'notification.open': async ({ params }, intent) => open(intent, notifications.get(params.id)),

@@ -11,12 +11,12 @@ export function createWorkspaceMethods(bench: Workbench): Handlers<Family<'works
 
     'workspace.create': async ({ params }) => {
       const { title, cwd, command, env } = params
-      const made = await engine.createWorkspace({ title: title ?? 'workspace', cwd: cwd ?? bench.settings.home, env: env ?? {} })
-      if (made.workspaceId === null || made.paneId === null) throw new TypeError('the engine made a workspace without ids')
-      if (command !== undefined) await engine.sendText(made.paneId, `${command}\n`)
+      const focus = await engine.createWorkspace({ title: title ?? 'workspace', cwd: cwd ?? bench.settings.home, env: env ?? {} })
+      if (focus.workspaceId === null || focus.paneId === null) throw new TypeError('the engine made a workspace without ids')
+      if (command !== undefined) await engine.sendText(focus.paneId, `${command}\n`)
       return {
-        workspace: toWorkspace(bench, await getWorkspace(bench, made.workspaceId)),
-        pane: await getPane(bench, made.paneId),
+        workspace: toWorkspace(bench, await getWorkspace(bench, focus.workspaceId)),
+        pane: await getPane(bench, focus.paneId),
       }
     },
 

@@ -38,9 +38,9 @@ export class NotificationStore {
   }
 
   get(id: string): Notification {
-    const found = this.#list.find((notification) => notification.id === id)
-    if (!found) throw new WorkbenchError('not_found', `no notification ${id}`, { hint: 'svc notification list' })
-    return found
+    const matchingNotification = this.#list.find((notification) => notification.id === id)
+    if (!matchingNotification) throw new WorkbenchError('not_found', `no notification ${id}`, { hint: 'svc notification list' })
+    return matchingNotification
   }
 
   findOldestUnread(): Notification | undefined {
@@ -61,24 +61,24 @@ export class NotificationStore {
   }
 
   async markRead(id: string): Promise<Notification> {
-    const read = { ...this.get(id), read: true }
-    this.#list = this.#list.map((notification) => (notification.id === id ? read : notification))
+    const markedNotification = { ...this.get(id), read: true }
+    this.#list = this.#list.map((notification) => (notification.id === id ? markedNotification : notification))
     await this.#save()
-    return read
+    return markedNotification
   }
 
   async remove(id: string): Promise<Notification> {
-    const gone = this.get(id)
+    const removedNotification = this.get(id)
     this.#list = this.#list.filter((notification) => notification.id !== id)
     await this.#save()
-    return gone
+    return removedNotification
   }
 
   async clear(): Promise<number> {
-    const cleared = this.#list.length
+    const clearedCount = this.#list.length
     this.#list = []
     await this.#save()
-    return cleared
+    return clearedCount
   }
 
   /** Writes one after another, each whole: a reader never sees a partial file. */

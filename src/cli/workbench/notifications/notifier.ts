@@ -40,10 +40,10 @@ export class Notifier {
     const outcomes = await Promise.all(
       clients.map((client) => writeToTty(client.tty, createTerminalSequence(client.term, message))),
     )
-    const failed = outcomes.filter((outcome) => outcome !== null)
-    return failed.length < outcomes.length
+    const failureReasons = outcomes.filter((outcome) => outcome !== null)
+    return failureReasons.length < outcomes.length
       ? { sink: 'terminal', ok: true }
-      : { sink: 'terminal', ok: false, reason: failed[0] ?? 'no terminal could be written to' }
+      : { sink: 'terminal', ok: false, reason: failureReasons[0] ?? 'no terminal could be written to' }
   }
 
   async #notifyDesktop(message: NotificationMessage): Promise<Delivery> {

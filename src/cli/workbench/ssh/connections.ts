@@ -118,15 +118,15 @@ export class SshConnections {
     const args = [...sshOptions, ...(await this.#createControlOptions(id, sshOptions, destination))]
     const metadata = JSON.stringify({ ssh: { id, destination, args } })
     const title = options.title ?? destination
-    const made = await engine.createWorkspace({
+    const focus = await engine.createWorkspace({
       title,
       cwd: settings.home,
       env: {},
       argv: createLoginCommand(args, destination),
       metadata,
     })
-    if (made.workspaceId === null || made.paneId === null) throw new TypeError('the engine made a workspace without ids')
-    return this.#add(createSshState(id, destination, made.workspaceId, made.paneId), args).ssh
+    if (focus.workspaceId === null || focus.paneId === null) throw new TypeError('the engine made a workspace without ids')
+    return this.#add(createSshState(id, destination, focus.workspaceId, focus.paneId), args).ssh
   }
 
   async disconnect(id: string): Promise<Ssh> {
@@ -198,11 +198,11 @@ export class SshConnections {
   #ensureSftp(connection: Connection): Promise<SftpClient> {
     if (connection.sftp) return connection.sftp
     // A closed session ends a moment later, when another may have replaced it.
-    const gone = (): void => {
+    const forgetSession = (): void => {
       if (connection.sftp === session) connection.sftp = undefined
     }
-    const session = this.#openSftp(connection, gone).catch((error: unknown) => {
-      gone()
+    const session = this.#openSftp(connection, forgetSession).catch((error: unknown) => {
+      forgetSession()
       throw error
     })
     connection.sftp = session
@@ -262,8 +262,8 @@ export class SshConnections {
         throw toSshError(error)
       },
     )
-    const own = /^controlpath (.+)$/im.exec(answer.stdout)?.[1]
-    if (own !== undefined && own !== 'none') return []
+    const ownControlPath = /^controlpath (.+)$/im.exec(answer.stdout)?.[1]
+    if (ownControlPath !== undefined && ownControlPath !== 'none') return []
     // One control path per connection: ending this one ends no other to the same host.
     const path = join(settings.runDir, id)
     if (Buffer.byteLength(path) + sshSuffixBytes > limits.socketPathBytes) {

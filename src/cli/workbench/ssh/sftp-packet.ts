@@ -85,10 +85,10 @@ export class PacketReader {
     const size = flags & attributeFlag.size ? this.uint64() : 0
     if (flags & attributeFlag.owner) this.#at += 8
     const mode = flags & attributeFlag.permissions ? this.uint32() : 0
-    let modified = 0
+    let modifiedAt = 0
     if (flags & attributeFlag.times) {
       this.#at += 4
-      modified = this.uint32()
+      modifiedAt = this.uint32()
     }
     if (flags & attributeFlag.extended) {
       for (let count = this.uint32(); count > 0; count -= 1) {
@@ -96,7 +96,7 @@ export class PacketReader {
         this.bytes()
       }
     }
-    return { size, mode, modified }
+    return { size, mode, modified: modifiedAt }
   }
 }
 
@@ -111,12 +111,12 @@ export function parseNames(answer: SftpResponse): { readonly name: Buffer; reado
 
 export function parseExtensions(data: Buffer): ReadonlySet<string> {
   const cursor = new PacketReader(data)
-  const found = new Set<string>()
+  const names = new Set<string>()
   while (cursor.remainingBytes > 0) {
-    found.add(cursor.bytes().toString('utf8'))
+    names.add(cursor.bytes().toString('utf8'))
     cursor.bytes()
   }
-  return found
+  return names
 }
 
 const fileTypesByMode: Readonly<Record<number, RemoteFile['type']>> = {

@@ -240,9 +240,9 @@ export class SftpClient {
       this.#version.resolve(parseExtensions(packet.subarray(5)))
     } else {
       const id = packet.readUInt32BE(1)
-      const waiting = this.#pendingRequests.get(id)
+      const pendingRequest = this.#pendingRequests.get(id)
       this.#pendingRequests.delete(id)
-      waiting?.resolve({ type, body: packet.subarray(5) })
+      pendingRequest?.resolve({ type, body: packet.subarray(5) })
     }
     if (this.#pendingRequests.size === 0) clearTimeout(this.#timeoutTimer)
   }
@@ -254,7 +254,7 @@ export class SftpClient {
     this.#onEnd()
     const error = this.#createConnectionError()
     this.#version.reject(error)
-    for (const waiting of this.#pendingRequests.values()) waiting.reject(error)
+    for (const pendingRequest of this.#pendingRequests.values()) pendingRequest.reject(error)
     this.#pendingRequests.clear()
   }
 

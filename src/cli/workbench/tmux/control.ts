@@ -39,19 +39,19 @@ export class ControlClient {
     const [program = 'tmux', ...base] = tmux
     const args = [...base, '-C', 'attach-session', '-t', `=${session}`, '-f', 'ignore-size,no-output']
     this.#child = spawn(program, args, { env: { ...env }, stdio: ['pipe', 'pipe', 'ignore'] })
-    const attached = Promise.withResolvers<void>()
-    const ended = Promise.withResolvers<void>()
-    this.ready = attached.promise
-    this.ended = ended.promise
-    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#read(text, attached.resolve))
+    const attachment = Promise.withResolvers<void>()
+    const ending = Promise.withResolvers<void>()
+    this.ready = attachment.promise
+    this.ended = ending.promise
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#read(text, attachment.resolve))
     // A write to a client that has just ended settles `ended` instead of throwing.
     this.#child.stdin?.on('error', () => undefined)
     const finish = (): void => {
       this.#hasEnded = true
       const error = new WorkbenchError('engine_unavailable', 'tmux has ended', { hint: 'try again: it is started anew' })
-      attached.reject(error)
-      for (const waiting of this.#pendingBatches.splice(0)) waiting.reject(error)
-      ended.resolve()
+      attachment.reject(error)
+      for (const pendingBatch of this.#pendingBatches.splice(0)) pendingBatch.reject(error)
+      ending.resolve()
     }
     this.ready.catch(() => undefined)
     this.#child.on('error', finish).on('close', finish)
@@ -97,18 +97,18 @@ export class ControlClient {
 
   #completeBlock(block: { readonly ours: boolean; readonly lines: string[] }, failed: boolean): void {
     this.#block = undefined
-    const waiting = block.ours ? this.#pendingBatches[0] : undefined
-    if (!waiting) return
+    const pendingBatch = block.ours ? this.#pendingBatches[0] : undefined
+    if (!pendingBatch) return
     if (failed) {
       this.#pendingBatches.shift()
-      waiting.reject(new TmuxError(block.lines.join(' ').trim()))
+      pendingBatch.reject(new TmuxError(block.lines.join(' ').trim()))
       return
     }
-    waiting.outputs.push(block.lines)
-    waiting.remaining -= 1
-    if (waiting.remaining > 0) return
+    pendingBatch.outputs.push(block.lines)
+    pendingBatch.remaining -= 1
+    if (pendingBatch.remaining > 0) return
     this.#pendingBatches.shift()
-    waiting.resolve(waiting.outputs)
+    pendingBatch.resolve(pendingBatch.outputs)
   }
 }
 

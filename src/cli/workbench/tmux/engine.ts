@@ -252,12 +252,12 @@ export class TmuxEngine implements TerminalEngine {
 
   /** tmux reports the number of a new pane only after the split, so the pane gets its id a moment later. */
   async #splitWindow(client: ControlClient, paneId: string, args: readonly string[]): Promise<void> {
-    const [created] = await client.run(['split-window', '-d', '-P', '-F', '#{pane_id}', ...args])
-    const made = created?.[0] ?? ''
+    const [createdLines] = await client.run(['split-window', '-d', '-P', '-F', '#{pane_id}', ...args])
+    const tmuxPaneId = createdLines?.[0] ?? ''
     await client.run(
-      ['set-option', '-p', '-t', made, '@svc_pane', paneId],
+      ['set-option', '-p', '-t', tmuxPaneId, '@svc_pane', paneId],
       // In a workspace of ssh the panes of ended programs stay; a pane that was split off closes with its program.
-      ['set-option', '-p', '-t', made, 'remain-on-exit', 'off'],
+      ['set-option', '-p', '-t', tmuxPaneId, 'remain-on-exit', 'off'],
     )
   }
 

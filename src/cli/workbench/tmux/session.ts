@@ -92,9 +92,9 @@ export class TmuxSession {
     const workspaceId = newId('ws')
     const paneId = newId('pn')
     const wish = { title: 'home', cwd: home, env: {} }
-    const made = newWindowArgs(wish, { socketPath, workspaceId, paneId })
+    const windowArgs = newWindowArgs(wish, { socketPath, workspaceId, paneId })
     const commands: TmuxCommand[] = [
-      ['new-session', '-d', '-s', sessionName, '-x', '120', '-y', '36', ...made],
+      ['new-session', '-d', '-s', sessionName, '-x', '120', '-y', '36', ...windowArgs],
       ...tagCommands(`=${sessionName}:`, workspaceId, paneId, wish),
     ]
     await this.runSeparately(

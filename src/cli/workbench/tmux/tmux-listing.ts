@@ -71,8 +71,8 @@ export async function listPaneRecords(client: ControlClient, session: string, re
     else if (records.length > 0) records.push(`${records.pop()}\n${line}`)
   }
   const rows = records.map(parsePaneRecord)
-  const unread = rows.find((row) => row.dead && row.exit === null)
-  if (unread) resendSigchld(unread.serverPid)
+  const unreadPane = rows.find((row) => row.dead && row.exit === null)
+  if (unreadPane) resendSigchld(unreadPane.serverPid)
   return rows
 }
 

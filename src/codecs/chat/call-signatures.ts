@@ -23,10 +23,10 @@ function readCall(call: Fields): readonly SignedReasoning[] {
 
 function pickSignatures(item: Fields): Fields | null {
   const names = signatureFields.filter((name) => item[name] !== undefined && item[name] !== null)
-  const encrypted = pickEncrypted(item['reasoning_details'])
-  if (names.length === 0 && encrypted.length === 0) return null
+  const encryptedDetails = pickEncrypted(item['reasoning_details'])
+  if (names.length === 0 && encryptedDetails.length === 0) return null
   const fields = Object.fromEntries(names.map((name) => [name, item[name]]))
-  return encrypted.length === 0 ? fields : { ...fields, reasoning_details: encrypted }
+  return encryptedDetails.length === 0 ? fields : { ...fields, reasoning_details: encryptedDetails }
 }
 
 /** OpenRouter's form of a signature: an entry that names its call. Its entries of text are reasoning, which returns as such. */

@@ -89,9 +89,9 @@ export class ChatEncoder {
   }
 
   #separateReasoning(text: string): string {
-    const separated = this.#reasoning === 'ended' ? `\n\n${text}` : text
+    const separatedText = this.#reasoning === 'ended' ? `\n\n${text}` : text
     this.#reasoning = 'open'
-    return separated
+    return separatedText
   }
 
   #toCall({ index, id, name, arguments: text, isCustom = false }: CallPiece): Chunk | null {

@@ -26,14 +26,14 @@ export class ChoiceEnds {
   /** The chunks that can be passed on. */
   hold(chunk: Fields): readonly Fields[] {
     const choices = toChoices(chunk)
-    const passed: Fields[] = []
-    this.#takePureEnds(choices, passed)
-    if (choices.length === 0) passed.push(chunk)
-    else if (choices.length === 1) this.#holdChoice(chunk, choices[0], passed)
+    const passedChunks: Fields[] = []
+    this.#takePureEnds(choices, passedChunks)
+    if (choices.length === 0) passedChunks.push(chunk)
+    else if (choices.length === 1) this.#holdChoice(chunk, choices[0], passedChunks)
     else
       for (const [at, choice] of choices.entries())
-        this.#holdChoice({ ...pickAround(chunk, at), choices: [choice] }, choice, passed)
-    return passed
+        this.#holdChoice({ ...pickAround(chunk, at), choices: [choice] }, choice, passedChunks)
+    return passedChunks
   }
 
   /** The chunks that finish choices. @param isCut the stream was ended before the upstream's end */
@@ -59,15 +59,15 @@ export class ChoiceEnds {
   #holdChoice(chunk: Fields, choice: unknown, passed: Fields[]): void {
     if (!isRecord(choice)) return void passed.push(chunk)
     const index = toIndex(choice)
-    const held = this.#held.get(index)
+    const heldChunk = this.#held.get(index)
     // LiteLLM puts an empty choice beside the usage, and other servers end with empty deltas.
-    if (held !== undefined && isEmptyMessage(choice['delta'])) {
-      if (held !== null && isFinishing(choice) && this.#continued?.has(index) === true)
-        this.#held.set(index, withFinish(held, choice['finish_reason']))
+    if (heldChunk !== undefined && isEmptyMessage(choice['delta'])) {
+      if (heldChunk !== null && isFinishing(choice) && this.#continued?.has(index) === true)
+        this.#held.set(index, withFinish(heldChunk, choice['finish_reason']))
       return void passed.push({ ...chunk, choices: [] })
     }
-    if (held !== undefined) (this.#continued ??= new Set()).add(index)
-    if (held !== undefined && held !== null) passed.push(withFinish(held, null))
+    if (heldChunk !== undefined) (this.#continued ??= new Set()).add(index)
+    if (heldChunk !== undefined && heldChunk !== null) passed.push(withFinish(heldChunk, null))
     if (isFinishing(choice)) this.#held.set(index, chunk)
     else {
       this.#held.delete(index)

@@ -54,11 +54,11 @@ export class ChunkTemplateMatcher {
   /** The text of a chunk that equals the previous one in all else; null for any other chunk. */
   match(text: string): { readonly value: string; readonly escaped: string } | null {
     if (this.#template === null) return null
-    const escaped = matchTemplate(text, this.#template)
-    const value = escaped === null ? null : decodeJsonString(escaped)
-    if (escaped === null || value === null) return null
+    const escapedValue = matchTemplate(text, this.#template)
+    const value = escapedValue === null ? null : decodeJsonString(escapedValue)
+    if (escapedValue === null || value === null) return null
     this.#misses = 0
-    return { value, escaped }
+    return { value, escaped: escapedValue }
   }
 
   /** Takes the ordinary path for the next chunk. */
@@ -95,9 +95,9 @@ export function learnTemplate(chunk: Record<string, unknown>, text: string): Lea
   const to = findStringEnd(text, from)
   const [prefix, suffix] = [text.slice(0, from), text.slice(to)]
   const probe = parseRecord(prefix + placeholder + suffix)
-  const reparsed = probe === null ? null : findOnlyText(probe)
+  const reparsedText = probe === null ? null : findOnlyText(probe)
   // The placeholder comes out where the text was, which proves its position whatever else the chunk holds.
-  if (probe === null || reparsed?.value !== placeholder || reparsed.field !== original.field) return null
+  if (probe === null || reparsedText?.value !== placeholder || reparsedText.field !== original.field) return null
   return { index: original.index, field: original.field, prefix, suffix, probe: { chunk: probe, placeholder } }
 }
 

@@ -14,16 +14,16 @@ export function clampCitations(annotations: unknown, length: number): unknown {
 export function clampCompletionCitations(completion: Record<string, unknown>): Record<string, unknown> {
   const { choices } = completion
   if (!Array.isArray(choices)) return completion
-  const clamped = choices.map(clampMessageCitations)
-  return clamped.every((choice, at) => choice === choices[at]) ? completion : { ...completion, choices: clamped }
+  const clampedChoices = choices.map(clampMessageCitations)
+  return clampedChoices.every((choice, at) => choice === choices[at]) ? completion : { ...completion, choices: clampedChoices }
 }
 
 function clampMessageCitations(choice: unknown): unknown {
   const message = isRecord(choice) ? choice['message'] : undefined
   if (!isRecord(choice) || !isRecord(message) || message['annotations'] === undefined) return choice
   const { content, annotations } = message
-  const clamped = clampCitations(annotations, typeof content === 'string' ? content.length : 0)
-  return clamped === annotations ? choice : { ...choice, message: { ...message, annotations: clamped } }
+  const clampedAnnotations = clampCitations(annotations, typeof content === 'string' ? content.length : 0)
+  return clampedAnnotations === annotations ? choice : { ...choice, message: { ...message, annotations: clampedAnnotations } }
 }
 
 /** Start and end if they are valid in a text of this length. */
@@ -70,16 +70,16 @@ export class StreamedCitations {
     let length = this.#lengths.get(index) ?? 0
     if (typeof content === 'string') this.#lengths.set(index, (length += content.length))
     const isLast = typeof finish === 'string' && finish !== ''
-    const pending = isLast && this.#pending.size > 0 ? this.#takePending(index) : []
-    if (!Array.isArray(annotations) && pending.length === 0) return choice
-    const list: unknown[] = [...pending, ...(Array.isArray(annotations) ? (annotations as unknown[]) : [])]
+    const pendingCitations = isLast && this.#pending.size > 0 ? this.#takePending(index) : []
+    if (!Array.isArray(annotations) && pendingCitations.length === 0) return choice
+    const list: unknown[] = [...pendingCitations, ...(Array.isArray(annotations) ? (annotations as unknown[]) : [])]
     if (isLast) return withAnnotations(choice, delta, clampCitations(list, length))
     const [now, tooEarly]: [unknown[], unknown[]] = [[], []]
     for (const annotation of list) (hasValidSpan(annotation, length) ? now : tooEarly).push(annotation)
     if (tooEarly.length === 0) return choice
-    const held = this.#pending.get(index)
-    if (held === undefined) this.#pending.set(index, [tooEarly])
-    else held.push(tooEarly)
+    const heldCitations = this.#pending.get(index)
+    if (heldCitations === undefined) this.#pending.set(index, [tooEarly])
+    else heldCitations.push(tooEarly)
     return withAnnotations(choice, delta, now.length === 0 ? undefined : now)
   }
 
@@ -89,9 +89,9 @@ export class StreamedCitations {
   }
 
   #takePending(index: number): unknown[] {
-    const held = this.#pending.get(index) ?? []
+    const heldCitations = this.#pending.get(index) ?? []
     this.#pending.delete(index)
-    return held.flat()
+    return heldCitations.flat()
   }
 }
 

@@ -48,8 +48,8 @@ export class ClientEvents implements AnswerSink {
 
   /** Takes a chunk with a list of choices. Returns an empty string if the client gets nothing. */
   consume(chunk: Record<string, unknown>): string {
-    const passed = this.#filter(this.#clampCitations(chunk, chunk['choices'] as unknown[]))
-    return passed === null ? '' : this.#write(passed)
+    const passedChunk = this.#filter(this.#clampCitations(chunk, chunk['choices'] as unknown[]))
+    return passedChunk === null ? '' : this.#write(passedChunk)
   }
 
   push(events: readonly AnswerEvent[]): string {
@@ -69,9 +69,9 @@ export class ClientEvents implements AnswerSink {
   }
 
   acceptTemplate({ index, field, probe: { chunk, placeholder } }: LearnedTemplate): boolean {
-    const passed = this.#filter(chunk)
+    const passedChunk = this.#filter(chunk)
     // Written anew from the parsed chunk: the upstream's own text may hold a key twice, and only the last one was checked.
-    const [prefix, suffix, ...rest] = passed === null ? [] : JSON.stringify(passed).split(placeholder)
+    const [prefix, suffix, ...rest] = passedChunk === null ? [] : JSON.stringify(passedChunk).split(placeholder)
     if (prefix === undefined || suffix === undefined || rest.length > 0) return false
     this.#template = { prefix, suffix, choice: index, field }
     return true
@@ -122,12 +122,12 @@ export class ClientEvents implements AnswerSink {
   }
 
   #clampCitations(chunk: Record<string, unknown>, choices: unknown[]): Record<string, unknown> {
-    let checked: unknown[] | null = null
+    let checkedChoices: unknown[] | null = null
     for (const [at, choice] of choices.entries()) {
-      const passed = this.#citations.process(choice)
-      if (passed !== choice) (checked ??= [...choices])[at] = passed
+      const passedChoice = this.#citations.process(choice)
+      if (passedChoice !== choice) (checkedChoices ??= [...choices])[at] = passedChoice
     }
-    return checked === null ? chunk : { ...chunk, choices: checked }
+    return checkedChoices === null ? chunk : { ...chunk, choices: checkedChoices }
   }
 
   /** A chunk for the client; null for one that is for none. */

@@ -27,13 +27,13 @@ export class PictureJoiner {
   /** The events without pieces, and the pictures before the end. Returns the same list if it has neither. */
   join(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
     if (this.#pictures.length === 0 && !events.some(isPiece)) return events
-    const passed: AnswerEvent[] = []
+    const passedEvents: AnswerEvent[] = []
     for (const event of events) {
       if (isPiece(event)) this.#add(event)
-      else if (event.kind === 'finish') passed.push(...this.takeAll(), event)
-      else passed.push(event)
+      else if (event.kind === 'finish') passedEvents.push(...this.takeAll(), event)
+      else passedEvents.push(event)
     }
-    return passed
+    return passedEvents
   }
 
   takeAll(): readonly AnswerEvent[] {
@@ -43,9 +43,9 @@ export class PictureJoiner {
   }
 
   #add(piece: Picture): void {
-    const begun = this.#pictures.findLast(({ index }) => index === piece.index)
-    if (begun === undefined || isPictureStart(piece.url)) this.#pictures.push({ ...piece })
-    else begun.url += piece.url
+    const openPicture = this.#pictures.findLast(({ index }) => index === piece.index)
+    if (openPicture === undefined || isPictureStart(piece.url)) this.#pictures.push({ ...piece })
+    else openPicture.url += piece.url
   }
 }
 

@@ -33,7 +33,7 @@ function readMessage(message: JsonObject, events: AnswerEvent[]): void {
   const reasoning = thought || joinTexts(message['reasoning']) || joinTexts(message['reasoning_details'])
   if (reasoning !== '')
     events.push({ kind: 'reasoning', text: reasoning, field: thought === '' ? 'reasoning' : 'reasoning_content' })
-  for (const signed of readCallSignatures(message)) events.push({ kind: 'signed-reasoning', signed })
+  for (const signedReasoning of readCallSignatures(message)) events.push({ kind: 'signed-reasoning', signed: signedReasoning })
   const text = joinTexts(message['content']) + joinTexts(message['refusal'])
   if (text !== '') events.push({ kind: 'text', text })
   if (Array.isArray(annotations))

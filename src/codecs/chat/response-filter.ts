@@ -62,26 +62,28 @@ export function hasContentFields(chunk: Record<string, unknown>): boolean {
 /** A filtered copy of the response. */
 export function filterResponse(response: Record<string, unknown>, allowlist: FieldAllowlist): Record<string, unknown> {
   const { productId, extraFields } = allowlist
-  const filtered: Record<string, unknown> = {}
+  const filteredResponse: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(response)) {
     if (!isAllowedField(name, extraFields)) continue
-    if (name === 'model') filtered[name] = productId
+    if (name === 'model') filteredResponse[name] = productId
     else if (name === 'choices')
-      filtered[name] = Array.isArray(value) ? value.filter(isRecord).map((choice) => filterChoice(choice, productId)) : value
-    else filtered[name] = replaceModel(value, productId)
+      filteredResponse[name] = Array.isArray(value)
+        ? value.filter(isRecord).map((choice) => filterChoice(choice, productId))
+        : value
+    else filteredResponse[name] = replaceModel(value, productId)
   }
-  return filtered
+  return filteredResponse
 }
 
 function filterChoice(choice: Record<string, unknown>, productId: string): unknown {
-  const filtered: Record<string, unknown> = {}
+  const filteredChoice: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(choice)) {
     if (!choiceFields.has(name)) continue
     // Some upstreams send an empty string instead of null.
-    if (name === 'finish_reason') filtered[name] = value === '' ? null : value
-    else filtered[name] = replaceModel(name === 'delta' || name === 'message' ? stripRouterFields(value) : value, productId)
+    if (name === 'finish_reason') filteredChoice[name] = value === '' ? null : value
+    else filteredChoice[name] = replaceModel(name === 'delta' || name === 'message' ? stripRouterFields(value) : value, productId)
   }
-  return filtered
+  return filteredChoice
 }
 
 function stripRouterFields(message: unknown): unknown {

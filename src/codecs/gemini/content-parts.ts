@@ -10,11 +10,11 @@ export function toContentParts(content: unknown, path: string): JsonObject[] {
   if (typeof content === 'string') return content === '' ? [] : [{ text: content }]
   if (!Array.isArray(content)) return []
   return (content as unknown[]).flatMap((part, i) => {
-    const sent = isRecord(part) ? toContentPart(part, `${path}.content[${i}]`) : null
-    if (!isRecord(part) || sent === null) return []
+    const contentPart = isRecord(part) ? toContentPart(part, `${path}.content[${i}]`) : null
+    if (!isRecord(part) || contentPart === null) return []
     // A file has no place for its name.
     const name = readFileName(part)
-    return name === '' ? [sent] : [{ text: `File: ${name}` }, sent]
+    return name === '' ? [contentPart] : [{ text: `File: ${name}` }, contentPart]
   })
 }
 

@@ -32,8 +32,8 @@ export class GenerateDecoder implements AnswerDecoder {
     const events: Decoded[] = this.#start(event)
     // Several candidates are not requested.
     const candidate = readObjects(event['candidates']).find(({ index }) => index === undefined || index === 0)
-    const blocked = isRecord(feedback) ? toText(feedback['blockReason']) : ''
-    if (candidate === undefined && blocked !== '') return [...events, { kind: 'error', error: toBlockedError(blocked) }]
+    const blockReason = isRecord(feedback) ? toText(feedback['blockReason']) : ''
+    if (candidate === undefined && blockReason !== '') return [...events, { kind: 'error', error: toBlockedError(blockReason) }]
     const { content, finishReason } = candidate ?? {}
     for (const part of readObjects(isRecord(content) ? content['parts'] : undefined)) this.#addPart(part, events)
     const reason = readFinishReason(finishReason)
@@ -66,8 +66,11 @@ export class GenerateDecoder implements AnswerDecoder {
   #toCall({ id: sentId, name, args }: JsonObject, signature: string): readonly AnswerEvent[] {
     const index = this.#calls++
     const id = this.#ids.add(toText(sentId))
-    const signed = signature === '' ? [] : [toSignedEvent({ id, ...toSignatureFields(signature) })]
-    return [...signed, { kind: 'call', index, id, name: toText(name), arguments: JSON.stringify(args ?? {}), isComplete: true }]
+    const signatureEvents = signature === '' ? [] : [toSignedEvent({ id, ...toSignatureFields(signature) })]
+    return [
+      ...signatureEvents,
+      { kind: 'call', index, id, name: toText(name), arguments: JSON.stringify(args ?? {}), isComplete: true },
+    ]
   }
 }
 

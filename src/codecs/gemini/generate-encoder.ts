@@ -157,8 +157,8 @@ export class GenerateEncoder implements AnswerEncoder {
     const calls = this.#calls.all.filter((call) => !endedEarly || isComplete(call))
     if (calls.length === 0) return [{ text: '', ...this.#toSignature(this.#thoughts) }]
     return calls.map((call, i) => {
-      const own = this.#callSignatures.get(call.id)
-      const thoughts = [...(i === 0 ? this.#thoughts : []), ...(own === undefined ? [] : [own])]
+      const ownSignature = this.#callSignatures.get(call.id)
+      const thoughts = [...(i === 0 ? this.#thoughts : []), ...(ownSignature === undefined ? [] : [ownSignature])]
       const name = this.#context.state.toolNames.get(call.name) ?? call.name
       return {
         functionCall: { id: call.id, name, args: parseInput(call.arguments) },
@@ -211,12 +211,12 @@ function isEmptyText(part: JsonObject | undefined): boolean {
 
 /** Texts of one kind in a row are one part. */
 function joinTexts(parts: readonly JsonObject[]): readonly JsonObject[] {
-  const joined: Record<string, unknown>[] = []
+  const joinedParts: Record<string, unknown>[] = []
   for (const part of parts) {
-    const last = joined.at(-1)
+    const last = joinedParts.at(-1)
     if (typeof part['text'] === 'string' && typeof last?.['text'] === 'string' && last['thought'] === part['thought'])
       last['text'] += part['text']
-    else joined.push({ ...part })
+    else joinedParts.push({ ...part })
   }
-  return joined
+  return joinedParts
 }

@@ -39,8 +39,10 @@ function toNativeGenerate(
   { fields, rejected = new Set() }: Omit<PreparedParts, 'dropped'>,
 ): Record<string, unknown> {
   const config = readRawJson(fields['generationConfig'])
-  const left = Object.entries(isRecord(config) ? config : {}).filter(([name]) => !rejected.has(chatNames[name] ?? name))
-  return { ...fields, generationConfig: { ...Object.fromEntries(left), maxOutputTokens: cap ?? earlier } }
+  const acceptedSettings = Object.entries(isRecord(config) ? config : {}).filter(
+    ([name]) => !rejected.has(chatNames[name] ?? name),
+  )
+  return { ...fields, generationConfig: { ...Object.fromEntries(acceptedSettings), maxOutputTokens: cap ?? earlier } }
 }
 
 /** Settings by their own names, with the fields under which a rejection of them is remembered. */

@@ -19,9 +19,9 @@ export function toGenerationConfig(fields: JsonObject): JsonObject {
   const plain = Object.entries(plainSettings).filter(([name]) => typeof fields[name] === 'number')
   const thinking = toThinkingConfig(fields, typeof cap === 'number' ? cap : Number.POSITIVE_INFINITY)
   const stop = toStopSequences(fields['stop'])
-  const own = isRecord(settings) && isRecord(settings['generationConfig']) ? settings['generationConfig'] : {}
+  const ownConfig = isRecord(settings) && isRecord(settings['generationConfig']) ? settings['generationConfig'] : {}
   return {
-    ...own,
+    ...ownConfig,
     ...(typeof cap === 'number' ? { maxOutputTokens: cap } : {}),
     ...Object.fromEntries(plain.map(([name, own]) => [own, fields[name]])),
     ...(stop.length === 0 ? {} : { stopSequences: stop }),
@@ -72,8 +72,8 @@ const modelWithLevels = /\bgemini-(?:[3-9]|\d\d)/
 
 /** A budget must fit below the cap, which includes thoughts. */
 function toThinkingConfig(fields: JsonObject, maxTokens: number): JsonObject | null {
-  const { [thinkingConfigField]: own, reasoning_effort: name, model } = fields
-  if (isRecord(own)) return own
+  const { [thinkingConfigField]: ownThinking, reasoning_effort: name, model } = fields
+  if (isRecord(ownThinking)) return ownThinking
   const effort = typeof name === 'string' && Object.hasOwn(efforts, name) ? efforts[name] : undefined
   if (effort === undefined) return null
   if (typeof model === 'string' && modelWithLevels.test(model))

@@ -14,14 +14,18 @@ interface Grounding {
 
 /** Null without a search and without a source. */
 export function toGroundingMetadata(text: string, { sources, queries, citations }: Grounding): JsonObject | null {
-  const cited = citations.map(readUrlCitation).filter(({ url }) => url !== '')
-  if (queries.length === 0 && cited.length === 0) return null
-  const found = findCitations(text, sources).map(({ source, start, end }) => toSupport(text, start, end, sources.indexOf(source)))
-  const named = cited.flatMap(({ start, end }, at) => (end > start ? toSupport(text, start, end, sources.length + at) : []))
+  const urlCitations = citations.map(readUrlCitation).filter(({ url }) => url !== '')
+  if (queries.length === 0 && urlCitations.length === 0) return null
+  const foundSupports = findCitations(text, sources).map(({ source, start, end }) =>
+    toSupport(text, start, end, sources.indexOf(source)),
+  )
+  const citedSupports = urlCitations.flatMap(({ start, end }, at) =>
+    end > start ? toSupport(text, start, end, sources.length + at) : [],
+  )
   return {
     webSearchQueries: queries,
-    groundingChunks: [...sources, ...cited].map(({ url, title }) => ({ web: { uri: url, title } })),
-    groundingSupports: [...found, ...named],
+    groundingChunks: [...sources, ...urlCitations].map(({ url, title }) => ({ web: { uri: url, title } })),
+    groundingSupports: [...foundSupports, ...citedSupports],
   }
 }
 

@@ -20,20 +20,20 @@ function toCallingConfig(choice: unknown): JsonObject | null {
   if (choice === 'required') return { mode: 'ANY' }
   if (choice === 'auto') return { mode: 'AUTO' }
   if (!isRecord(choice)) return null
-  const { function: called, allowed_tools: allowed } = choice
-  if (isRecord(called)) return { mode: 'ANY', allowedFunctionNames: [called['name']] }
-  if (!isRecord(allowed)) return null
-  const names = readObjects(allowed['tools']).flatMap(({ function: each }) => (isRecord(each) ? toText(each['name']) : []))
+  const { function: functionChoice, allowed_tools: allowedTools } = choice
+  if (isRecord(functionChoice)) return { mode: 'ANY', allowedFunctionNames: [functionChoice['name']] }
+  if (!isRecord(allowedTools)) return null
+  const names = readObjects(allowedTools['tools']).flatMap(({ function: each }) => (isRecord(each) ? toText(each['name']) : []))
   // `VALIDATED` leaves the choice to the model, as `AUTO` does, which has no list of names.
   return {
-    mode: allowed['mode'] === 'required' ? 'ANY' : 'VALIDATED',
+    mode: allowedTools['mode'] === 'required' ? 'ANY' : 'VALIDATED',
     ...(names.length === 0 ? {} : { allowedFunctionNames: names }),
   }
 }
 
 function toDeclaration(tool: unknown, i: number): JsonObject {
-  const called = isRecord(tool) ? tool['function'] : undefined
-  if (!isRecord(called)) {
+  const functionTool = isRecord(tool) ? tool['function'] : undefined
+  if (!isRecord(functionTool)) {
     const param = `tools[${i}]`
     throw invalidRequest(
       {
@@ -43,7 +43,7 @@ function toDeclaration(tool: unknown, i: number): JsonObject {
       param,
     )
   }
-  const { name, description, parameters } = called
+  const { name, description, parameters } = functionTool
   const hasParameters =
     isRecord(parameters) && (!isRecord(parameters['properties']) || Object.keys(parameters['properties']).length > 0)
   return {

@@ -10,8 +10,8 @@ export function toThoughtSignature(
   thoughts: readonly Reasoning[],
   context: { readonly model: string; seal(text: string): string },
 ): string {
-  const sealed = thoughts.map((each) => sealReasoning(each, context)).filter((container) => container !== '')
-  return sealed.length === 0 ? '' : Buffer.from(sealed.join('\n')).toString('base64')
+  const sealedThoughts = thoughts.map((each) => sealReasoning(each, context)).filter((container) => container !== '')
+  return sealedThoughts.length === 0 ? '' : Buffer.from(sealedThoughts.join('\n')).toString('base64')
 }
 
 /** More containers are not opened. */

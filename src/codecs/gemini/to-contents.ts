@@ -69,12 +69,12 @@ class ContentsBuilder {
     const texts = toContentParts(content ?? refusal, path)
     const parts = signatures.text === '' ? texts : signLast(texts, signatures.text)
     for (const [i, call] of readObjects(calls).entries()) {
-      const { function: called } = call
-      if (!isRecord(called)) continue
-      const [id, name] = [toText(call['id']), toText(called['name'])]
+      const { function: functionCall } = call
+      if (!isRecord(functionCall)) continue
+      const [id, name] = [toText(call['id']), toText(functionCall['name'])]
       const signature = readSignature(call) || signatures.byCall.get(id) || (i === 0 ? unknownSignature : '')
       parts.push({
-        functionCall: { ...(id === '' ? {} : { id }), name, args: parseInput(called['arguments']) },
+        functionCall: { ...(id === '' ? {} : { id }), name, args: parseInput(functionCall['arguments']) },
         ...(signature === '' ? {} : { thoughtSignature: signature }),
       })
       this.#openCalls.set(id, name)

@@ -20,6 +20,6 @@ export function toMessageCitation({ annotation, native }: Extract<AnswerEvent, {
   const inner = annotation?.['url_citation']
   const { url, title } = isRecord(inner) ? inner : (annotation ?? {})
   if (typeof url !== 'string') return null
-  const named = typeof title === 'string' ? title : url
-  return { type: 'web_search_result_location', url, title: named, encrypted_index: '', cited_text: '' }
+  const sourceTitle = typeof title === 'string' ? title : url
+  return { type: 'web_search_result_location', url, title: sourceTitle, encrypted_index: '', cited_text: '' }
 }

@@ -76,8 +76,8 @@ export class MessageDecoder implements AnswerDecoder {
     this.#isAfterText = type === 'text'
     switch (type) {
       case 'text': {
-        const cited = Array.isArray(citations) ? (citations as unknown[]).flatMap(toCitationEvents) : nothing
-        return isAfterText ? [textBreak, ...toTextEvents(text), ...cited] : [...toTextEvents(text), ...cited]
+        const citationEvents = Array.isArray(citations) ? (citations as unknown[]).flatMap(toCitationEvents) : nothing
+        return isAfterText ? [textBreak, ...toTextEvents(text), ...citationEvents] : [...toTextEvents(text), ...citationEvents]
       }
       case 'thinking':
         this.#open.set(index, { type, text: toText(thinking), signature: toText(signature) })

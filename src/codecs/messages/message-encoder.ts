@@ -190,9 +190,9 @@ export class MessagesEncoder implements AnswerEncoder {
     this.#leadingSpace = ''
     this.#hasText = false
     if (step.phase === 'start') {
-      const opened = this.#openBlock({ type: 'search' }, toSearchUseBlock(step, this.#context.requestId, {}))
+      const startEvents = this.#openBlock({ type: 'search' }, toSearchUseBlock(step, this.#context.requestId, {}))
       const input = this.#delta({ type: 'input_json_delta', partial_json: JSON.stringify({ query: step.query }) })
-      return events + opened + input + this.#close()
+      return events + startEvents + input + this.#close()
     }
     if (step.sources !== null) {
       this.#searches += 1
@@ -281,9 +281,9 @@ export class MessagesEncoder implements AnswerEncoder {
   #openCall(call: ToolCall): string {
     this.#writtenCalls.add(call)
     const block = { type: 'tool_use', id: call.id, name: this.#nameOf(call), input: {}, caller }
-    const opened = this.#openBlock({ type: 'tool_use', call }, block)
+    const startEvent = this.#openBlock({ type: 'tool_use', call }, block)
     const json = call.isCustom ? JSON.stringify({ input: call.arguments }) : call.arguments
-    return json === '' ? opened : opened + this.#delta({ type: 'input_json_delta', partial_json: json })
+    return json === '' ? startEvent : startEvent + this.#delta({ type: 'input_json_delta', partial_json: json })
   }
 
   #nameOf({ name }: ToolCall): string {

@@ -23,10 +23,16 @@ export class MessageUsage {
   toChatUsage(): AnswerUsage | null {
     const [input, output] = [this.#counts.get('input_tokens'), this.#counts.get('output_tokens')]
     if (input === undefined || output === undefined) return null
-    const read = this.#counts.get('cache_read_input_tokens') ?? 0
-    const created = this.#counts.get('cache_creation_input_tokens') ?? 0
+    const cacheReadTokens = this.#counts.get('cache_read_input_tokens') ?? 0
+    const cacheCreationTokens = this.#counts.get('cache_creation_input_tokens') ?? 0
     const reasoning = this.#counts.get('thinking_tokens') ?? 0
-    return toChatUsage({ input: input + read + created, cached: read, written: created, output, reasoning })
+    return toChatUsage({
+      input: input + cacheReadTokens + cacheCreationTokens,
+      cached: cacheReadTokens,
+      written: cacheCreationTokens,
+      output,
+      reasoning,
+    })
   }
 
   #set(field: string, value: unknown, replacesByZero = false): void {

@@ -42,8 +42,8 @@ const maxQuoteChars = 150
 
 /** One citation for each source that the text names. */
 export function toCitations(text: string, sources: readonly SearchSource[]): readonly object[] {
-  const cited = new Set(findCitations(text, sources).map(({ source }) => source))
-  return [...cited].map(({ url, title, snippet, number }) => ({
+  const citedSources = new Set(findCitations(text, sources).map(({ source }) => source))
+  return [...citedSources].map(({ url, title, snippet, number }) => ({
     type: 'web_search_result_location',
     url,
     title,

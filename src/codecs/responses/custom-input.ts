@@ -33,19 +33,19 @@ export class CustomInputReader {
   push(piece: string): string {
     this.#rest += piece
     if (this.#state === 'prefix' || this.#state === 'empty') this.#readPrefix(piece)
-    const added = this.#state === 'text' ? this.#readText() : this.#state === 'raw' ? this.#takeRest() : ''
-    this.#input += added
-    return added
+    const addedText = this.#state === 'text' ? this.#readText() : this.#state === 'raw' ? this.#takeRest() : ''
+    this.#input += addedText
+    return addedText
   }
 
   /** Returns the text that the end adds: of arguments that are not of the usual form, all of them. */
   end(): string {
     if (this.#state !== 'prefix' && this.#state !== 'empty') return ''
-    const added = this.#state === 'empty' ? '' : this.#rest
+    const addedText = this.#state === 'empty' ? '' : this.#rest
     this.#state = 'raw'
     this.#rest = ''
-    this.#input += added
-    return added
+    this.#input += addedText
+    return addedText
   }
 
   #readPrefix(piece: string): void {

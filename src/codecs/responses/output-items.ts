@@ -263,9 +263,9 @@ abstract class CallItem extends OutputItem {
 
   protected takeArguments(): string {
     const { pieces } = this.call
-    const added = pieces.slice(this.#readPieces).join('')
+    const addedText = pieces.slice(this.#readPieces).join('')
     this.#readPieces = pieces.length
-    return added
+    return addedText
   }
 
   protected toCallJson(type: string, status: ItemStatus, fields: JsonObject): JsonObject {

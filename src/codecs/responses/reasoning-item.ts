@@ -34,12 +34,12 @@ export class ReasoningItem extends OutputItem {
   }
 
   protected toJson(status: ItemStatus): JsonObject {
-    const signed = this.#signed === undefined ? {} : { signed: this.#signed }
+    const signedField = this.#signed === undefined ? {} : { signed: this.#signed }
     return {
       id: this.place.id,
       type: 'reasoning',
       summary: this.#text === '' ? [] : [{ type: 'summary_text', text: this.#text }],
-      encrypted_content: this.#seal({ text: this.#text, ...signed }),
+      encrypted_content: this.#seal({ text: this.#text, ...signedField }),
       status,
     }
   }

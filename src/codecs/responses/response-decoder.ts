@@ -142,10 +142,10 @@ export class ResponseDecoder implements AnswerDecoder {
     if (text === '') return []
     // Some servers leave the beginning of the item out.
     this.#startItem(index, { type: 'message' })
-    const started = this.#markText(index) ? this.#startText(index) : []
+    const startEvents = this.#markText(index) ? this.#startText(index) : []
     this.#hasText = true
     this.#textLength += text.length
-    return [...started, { kind: 'text', text, ...toLogprobs(logprobs) }]
+    return [...startEvents, { kind: 'text', text, ...toLogprobs(logprobs) }]
   }
 
   #startText(index: unknown): readonly AnswerEvent[] {
@@ -194,12 +194,12 @@ export class ResponseDecoder implements AnswerDecoder {
   /** The item is the authoritative form: what was not received in pieces is passed whole. */
   #endItem(index: unknown, item: unknown): readonly AnswerEvent[] {
     if (!isRecord(item)) return []
-    const opened = this.#startItem(index, item)
+    const startEvents = this.#startItem(index, item)
     const open = this.#items.get(index)
-    if (open === undefined || open.isDone) return opened
+    if (open === undefined || open.isDone) return startEvents
     open.isDone = true
     return [
-      ...opened,
+      ...startEvents,
       ...(open.hasText ? [] : this.#readContent(index, item)),
       ...(open.hasCitations ? [] : this.#addCitations(index, readAnnotations(item))),
       ...this.#signReasoning(item),

@@ -108,8 +108,8 @@ export class ResponsesEncoder implements AnswerEncoder {
 
   /** Items that have not ended stay open, so that no client acts on half a call. */
   fail(_x: FailedExchange, failure: GatewayError): string {
-    const ended = this.#items.slice(0, this.#current).filter((item) => !this.#isCut(item))
-    const output = ended.map((item) => item.toFinalJson(this.#getEndStatus(item)))
+    const endedItems = this.#items.slice(0, this.#current).filter((item) => !this.#isCut(item))
+    const output = endedItems.map((item) => item.toFinalJson(this.#getEndStatus(item)))
     const response = this.#createResponse('failed', { output, error: toStreamError(failure), usage: this.#usage })
     return this.#events.writeResponse('response.failed', response) + doneEvent
   }

@@ -70,7 +70,7 @@ export function createResponse(
   echoed: string,
   progress: Partial<ResponseProgress> & Pick<ResponseProgress, 'status'>,
 ): string {
-  const own = JSON.stringify({
+  const ownJson = JSON.stringify({
     id: head.id,
     object: 'response',
     created_at: Math.floor(head.startedAt / 1000),
@@ -92,5 +92,5 @@ export function createResponse(
     service_tier: 'default',
     ...progress,
   })
-  return `${own.slice(0, -1)},${echoed}}`
+  return `${ownJson.slice(0, -1)},${echoed}}`
 }

@@ -10,11 +10,11 @@ export function readResponseUsage(usage: unknown): AnswerUsage | null {
   if (!isRecord(usage)) return null
   const { input_tokens: input, output_tokens: output } = usage
   if (typeof input !== 'number' || typeof output !== 'number') return null
-  const { cached_tokens: cached, cache_write_tokens: write } = toFields(usage['input_tokens_details'])
+  const { cached_tokens: cachedTokens, cache_write_tokens: write } = toFields(usage['input_tokens_details'])
   const reasoning = toCount(toFields(usage['output_tokens_details'])['reasoning_tokens'])
-  const written = write === undefined ? undefined : toCount(write)
+  const writtenTokens = write === undefined ? undefined : toCount(write)
   const beside = countReasoningBeside({ sum: input + output, total: toCount(usage['total_tokens']), reasoning })
-  return toChatUsage({ input, cached: toCount(cached), written, output: output + beside, reasoning })
+  return toChatUsage({ input, cached: toCount(cachedTokens), written: writtenTokens, output: output + beside, reasoning })
 }
 
 /** All three counts are needed: Codex repeats a turn whose usage lacks one. */

@@ -16,19 +16,19 @@ const maxCitations = 100
 /** In the order of the text. */
 export function findCitations(text: string, sources: readonly SearchSource[]): readonly FoundCitation[] {
   if (sources.length === 0) return []
-  const found: FoundCitation[] = []
+  const foundCitations: FoundCitation[] = []
   for (const mark of text.matchAll(markPattern)) {
     for (const number of (mark[1] ?? '').split(',')) {
       const source = sources.find((each) => each.number === Number(number))
-      if (source !== undefined) found.push({ source, start: mark.index, end: mark.index + mark[0].length })
+      if (source !== undefined) foundCitations.push({ source, start: mark.index, end: mark.index + mark[0].length })
     }
   }
   for (const source of sources) {
     const { url } = source
     for (let at = text.indexOf(url); at !== -1; at = text.indexOf(url, at + url.length))
-      if (!continuesAddress(text, at + url.length)) found.push({ source, start: at, end: at + url.length })
+      if (!continuesAddress(text, at + url.length)) foundCitations.push({ source, start: at, end: at + url.length })
   }
-  return found.sort((a, b) => a.start - b.start).slice(0, maxCitations)
+  return foundCitations.sort((a, b) => a.start - b.start).slice(0, maxCitations)
 }
 
 /** The text has a longer address that begins with the source's. */

@@ -35,8 +35,8 @@ export function openReasoning(
   shownText: string,
   { model, unseal }: { readonly model: string; unseal(container: string): string | null },
 ): Reasoning | null {
-  const opened = typeof container === 'string' && container !== '' ? unseal(container) : null
-  const [owner, field, ...lines] = opened?.split('\n') ?? []
+  const unsealedText = typeof container === 'string' && container !== '' ? unseal(container) : null
+  const [owner, field, ...lines] = unsealedText?.split('\n') ?? []
   const signedField = signedFields.find((each) => each === field)
   if (signedField !== undefined) {
     const value: unknown = parseJson(lines.join('\n'), ownJsonBounds)
@@ -75,12 +75,12 @@ export function toReasoningFields(parts: readonly Reasoning[]): JsonObject {
   const [first] = parts
   if (first === undefined) return {}
   const text = parts.flatMap((part) => (part.text === '' ? [] : [part.text])).join('\n\n')
-  const signed = signedFields.map((field) => [
+  const signedValues = signedFields.map((field) => [
     field,
     parts.flatMap((part) => (part.signed?.field === field ? part.signed.value : [])),
   ])
   return {
     ...(text === '' ? {} : { [first.field]: text }),
-    ...Object.fromEntries(signed.filter(([, values]) => values?.length !== 0)),
+    ...Object.fromEntries(signedValues.filter(([, values]) => values?.length !== 0)),
   }
 }

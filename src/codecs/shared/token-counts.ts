@@ -34,11 +34,19 @@ export function toChatUsage({ input, cached, written, output, reasoning }: Token
 /** Whole numbers, and no part above its whole. @param inputEstimate of a usage without a prompt */
 export function readChatUsage(usage: unknown, inputEstimate = 0): TokenCounts & { readonly written: number } {
   const { prompt_tokens: prompt, completion_tokens: completion, ...details } = toFields(usage)
-  const { cached_tokens: read, cache_creation_tokens: created } = toFields(details['prompt_tokens_details'])
+  const { cached_tokens: cacheReadTokens, cache_creation_tokens: cacheCreationTokens } = toFields(
+    details['prompt_tokens_details'],
+  )
   const { reasoning_tokens: thought } = toFields(details['completion_tokens_details'])
   const input = typeof prompt === 'number' ? Math.round(toCount(prompt)) : inputEstimate
   const output = Math.round(toCount(completion))
-  const cached = Math.min(input, Math.round(toCount(read)))
-  const written = Math.min(input - cached, Math.round(toCount(created)))
-  return { input, cached, written, output, reasoning: Math.min(output, Math.round(toCount(thought))) }
+  const cachedTokens = Math.min(input, Math.round(toCount(cacheReadTokens)))
+  const writtenTokens = Math.min(input - cachedTokens, Math.round(toCount(cacheCreationTokens)))
+  return {
+    input,
+    cached: cachedTokens,
+    written: writtenTokens,
+    output,
+    reasoning: Math.min(output, Math.round(toCount(thought))),
+  }
 }

@@ -14,10 +14,10 @@ const maxNameLength = 64
 /** The name of the function that represents the tool. */
 export function toFunctionName({ name, namespace }: Pick<DeclaredTool, 'name' | 'namespace'>): string {
   const full = namespace === undefined ? name : `${namespace}__${name}`
-  const valid = full.replaceAll(/[^\w-]/g, '_')
-  if (valid === full && full.length <= maxNameLength) return full
+  const validName = full.replaceAll(/[^\w-]/g, '_')
+  if (validName === full && full.length <= maxNameLength) return full
   const hash = createHash('sha256').update(full).digest('hex').slice(0, 8)
-  return `${valid.slice(0, maxNameLength - hash.length - 1)}_${hash}`
+  return `${validName.slice(0, maxNameLength - hash.length - 1)}_${hash}`
 }
 
 /** The declared tools by the names of their functions. */

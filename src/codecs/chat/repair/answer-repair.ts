@@ -37,7 +37,7 @@ export class AnswerRepair {
 
   /** The chunks to pass on for one chunk of a stream, which has a list of choices. @throws AnswerTooLargeError */
   repairChunk(chunk: Fields): readonly Fields[] {
-    const repaired = this.#repairChoices(this.#completeChunk(chunk), (choice) => {
+    const repairedChunk = this.#repairChoices(this.#completeChunk(chunk), (choice) => {
       if (isRecord(choice['delta'])) return this.#repairDelta(this.#repairRole(choice))
       const { message, ...rest } = choice
       // In place of pieces it is one; after the pieces, MiniMax sends the whole message once more.
@@ -45,9 +45,9 @@ export class AnswerRepair {
         return this.#repairDelta(this.#repairRole({ ...rest, delta: message }))
       return this.#repairDelta({ ...rest, delta: {} })
     })
-    if (this.#ends === undefined && !hasEnd(repaired)) return [repaired]
+    if (this.#ends === undefined && !hasEnd(repairedChunk)) return [repairedChunk]
     this.#ends ??= new ChoiceEnds((end) => this.#finishCalls(end))
-    return this.#ends.hold(repaired)
+    return this.#ends.hold(repairedChunk)
   }
 
   /** The chunks that finish choices, at the end of the stream. @param isCut the stream was ended before the upstream's end */
@@ -65,17 +65,19 @@ export class AnswerRepair {
   repairCompletion(completion: Fields): Fields {
     const { choices } = completion
     const isSound = hasHead(completion) && completion['object'] === completionObject
-    const named = isSound ? completion : { ...completion, ...this.#toHead(completion), object: completionObject }
+    const namedCompletion = isSound ? completion : { ...completion, ...this.#toHead(completion), object: completionObject }
     const isNumbered = !Array.isArray(choices) || choices.every((choice) => !isRecord(choice) || choice['index'] !== undefined)
-    return this.#repairChoices(named, (choice, index) => this.#repairMessage(isNumbered ? choice : { index, ...choice }))
+    return this.#repairChoices(namedCompletion, (choice, index) =>
+      this.#repairMessage(isNumbered ? choice : { index, ...choice }),
+    )
   }
 
   /** Azure leaves `object` empty in the verdict on the prompt; other servers leave out what clients require. */
   #completeChunk(chunk: Fields): Fields {
     const isSound = hasHead(chunk) && chunk['object'] === chunkObject
-    const named = isSound ? chunk : { ...chunk, ...this.#toHead(chunk), object: chunkObject }
-    if (!this.#head?.id) this.#head = { ...this.#toHead(named), object: chunkObject }
-    return named
+    const namedChunk = isSound ? chunk : { ...chunk, ...this.#toHead(chunk), object: chunkObject }
+    if (!this.#head?.id) this.#head = { ...this.#toHead(namedChunk), object: chunkObject }
+    return namedChunk
   }
 
   /** What is missing is that of the stream's first chunk. */
@@ -91,12 +93,12 @@ export class AnswerRepair {
   #repairChoices(answer: Fields, repair: (choice: Fields, at: number) => Fields): Fields {
     const { choices } = answer
     if (!Array.isArray(choices)) return answer
-    let repaired: unknown[] | null = null
+    let repairedChoices: unknown[] | null = null
     for (const [at, choice] of (choices as unknown[]).entries()) {
       const sound = isRecord(choice) ? repair(choice, at) : choice
-      if (sound !== choice) (repaired ??= [...(choices as unknown[])])[at] = sound
+      if (sound !== choice) (repairedChoices ??= [...(choices as unknown[])])[at] = sound
     }
-    return repaired === null ? answer : { ...answer, choices: repaired }
+    return repairedChoices === null ? answer : { ...answer, choices: repairedChoices }
   }
 
   /** OpenAI's clients for Node refuse a stream without a role, and the one for Python joins roles that are repeated: the first piece alone has it. */
@@ -113,16 +115,16 @@ export class AnswerRepair {
   #repairDelta(choice: Fields): Fields {
     const delta = choice['delta'] as Fields
     const { tool_calls: pieces } = delta
-    const { finish_reason: sent } = choice
+    const { finish_reason: sentReason } = choice
     const hasPieces = pieces !== undefined && pieces !== null
     const isList = hasParts(delta)
-    const reason = parseFinishReason(sent)
-    const named = reason === null || reason === sent ? choice : { ...choice, finish_reason: reason }
-    if (!hasPieces && !isList) return named
-    const repaired = hasPieces ? this.#getCalls(choice).repair(pieces) : []
-    if (repaired === pieces && !isList) return named
+    const reason = parseFinishReason(sentReason)
+    const namedChoice = reason === null || reason === sentReason ? choice : { ...choice, finish_reason: reason }
+    if (!hasPieces && !isList) return namedChoice
+    const repairedPieces = hasPieces ? this.#getCalls(choice).repair(pieces) : []
+    if (repairedPieces === pieces && !isList) return namedChoice
     const { tool_calls: _, ...rest } = joinContentParts(delta)
-    return { ...named, delta: repaired.length === 0 ? rest : { ...rest, tool_calls: repaired } }
+    return { ...namedChoice, delta: repairedPieces.length === 0 ? rest : { ...rest, tool_calls: repairedPieces } }
   }
 
   /** Completes the calls of the choice that a chunk finishes. */
@@ -133,25 +135,30 @@ export class AnswerRepair {
       if (calls === undefined) return choice
       const { tool_calls: pieces = [], function_call: legacyCall } = delta
       const reason = choice['finish_reason'] as string
-      const added = calls.finish({ isCut: reason === 'length' || reason === 'content_filter' })
+      const addedPieces = calls.finish({ isCut: reason === 'length' || reason === 'content_filter' })
       const finish = decideFinish(reason, calls.hasCalls && !isRecord(legacyCall))
-      const list = added.length === 0 ? delta : { ...delta, tool_calls: [...(pieces as readonly unknown[]), ...added] }
+      const list =
+        addedPieces.length === 0 ? delta : { ...delta, tool_calls: [...(pieces as readonly unknown[]), ...addedPieces] }
       return list === delta && finish === reason ? choice : { ...choice, delta: list, finish_reason: finish }
     })
   }
 
   #repairMessage(choice: Fields): Fields {
-    const { message, finish_reason: sent } = choice
+    const { message, finish_reason: sentReason } = choice
     if (!isRecord(message)) return choice
     const { tool_calls: sentCalls } = message
     const hasCalls = Array.isArray(sentCalls) ? sentCalls.length > 0 : isRecord(sentCalls)
-    const reason = parseFinishReason(sent)
-    const finish = reason === null ? sent : decideFinish(reason, hasCalls)
+    const reason = parseFinishReason(sentReason)
+    const finish = reason === null ? sentReason : decideFinish(reason, hasCalls)
     const { role, content = toMissingContent(message) } = message
     const isSound = role === 'assistant' && content === message['content']
-    const joined = joinContentParts(isSound ? message : { ...message, role: 'assistant', content })
-    const repaired = hasCalls ? { ...joined, tool_calls: repairWholeCalls(sentCalls, this.#getIds()) } : joined
-    return repaired === message && finish === sent ? choice : { ...choice, message: repaired, finish_reason: finish }
+    const joinedMessage = joinContentParts(isSound ? message : { ...message, role: 'assistant', content })
+    const repairedMessage = hasCalls
+      ? { ...joinedMessage, tool_calls: repairWholeCalls(sentCalls, this.#getIds()) }
+      : joinedMessage
+    return repairedMessage === message && finish === sentReason
+      ? choice
+      : { ...choice, message: repairedMessage, finish_reason: finish }
   }
 
   #getCalls(choice: Fields): ToolCallRepair {

@@ -76,30 +76,31 @@ export class ToolCallRepair {
   /** Whether a piece continues an open call as OpenAI's do, which nearly all pieces are. */
   #isSound(piece: unknown): boolean {
     if (!isRecord(piece) || piece['id'] !== undefined || piece['type'] !== undefined) return false
-    const { index, function: called } = piece
-    if (!isRecord(called) || called['name'] !== undefined || typeof called['arguments'] !== 'string') return false
+    const { index, function: functionCall } = piece
+    if (!isRecord(functionCall) || functionCall['name'] !== undefined || typeof functionCall['arguments'] !== 'string')
+      return false
     const call = this.#byIndex.get(index)
     if (call?.isOpen !== true || call.position !== index || call.kind !== 'function') return false
-    if (called['arguments'] === '') return true
+    if (functionCall['arguments'] === '') return true
     call.hasText = true
-    call.unread.push(called['arguments'])
+    call.unread.push(functionCall['arguments'])
     return true
   }
 
   #repairPiece(piece: Fields): readonly Fields[] {
     const { index, id, type: _, function: __, custom: ___, name: ____, arguments: _____, ...own } = piece
     const sentId = toId(id)
-    const read = readCallPiece(piece)
-    const call = this.#find(index, sentId, read) ?? this.#create(index, sentId, read)
-    if (call.name === '') call.name = read.name
-    if (read.text !== '') {
+    const callPiece = readCallPiece(piece)
+    const call = this.#find(index, sentId, callPiece) ?? this.#create(index, sentId, callPiece)
+    if (call.name === '') call.name = callPiece.name
+    if (callPiece.text !== '') {
       call.hasText = true
-      call.unread.push(read.text)
+      call.unread.push(callPiece.text)
     }
     if (call.isOpen) {
-      return read.text === '' && Object.keys(own).length === 0 ? [] : [{ ...toPiece(call, read.text), ...own }]
+      return callPiece.text === '' && Object.keys(own).length === 0 ? [] : [{ ...toPiece(call, callPiece.text), ...own }]
     }
-    call.heldText += read.text
+    call.heldText += callPiece.text
     call.heldFields.push(own)
     return call.name === '' ? [] : [this.#open(call)]
   }
@@ -114,11 +115,11 @@ export class ToolCallRepair {
 
   /** The call that a piece continues. */
   #find(index: unknown, id: string, read: CallPiece): KnownCall | undefined {
-    const known = id === '' ? undefined : this.#byId.get(id)
+    const knownCall = id === '' ? undefined : this.#byId.get(id)
     const hasIndex = typeof index === 'number'
-    const call = hasIndex ? this.#byIndex.get(index) : (known ?? this.#calls.at(-1))
-    if (call === undefined || continues(call, { id, read, known, hasIndex })) return call
-    return hasIndex ? known : undefined
+    const call = hasIndex ? this.#byIndex.get(index) : (knownCall ?? this.#calls.at(-1))
+    if (call === undefined || continues(call, { id, read, known: knownCall, hasIndex })) return call
+    return hasIndex ? knownCall : undefined
   }
 
   #create(index: unknown, sentId: string, { kind }: CallPiece): KnownCall {
@@ -194,10 +195,10 @@ function toId(value: unknown): string {
 }
 
 function readCallPiece(piece: Fields): CallPiece {
-  const { function: called, custom } = piece
+  const { function: functionCall, custom } = piece
   if (isRecord(custom)) return { kind: 'custom', name: toText(custom['name']), text: toText(custom['input']) }
   // Some servers put name and arguments beside the id.
-  const { name, arguments: args } = isRecord(called) ? called : piece
+  const { name, arguments: args } = isRecord(functionCall) ? functionCall : piece
   return { kind: 'function', name: toText(name), text: toArguments(args) }
 }
 

@@ -14,32 +14,32 @@ type Fields = Readonly<Record<string, unknown>>
 export function encodeMarks(message: Fields): Fields {
   const { role, content, [breakpointsField]: breakpoints } = message
   const marks = Array.isArray(breakpoints) ? (breakpoints as unknown[]).filter(isRecord) : []
-  const cleaned = cleanMarks(message)
-  if (marks.length === 0) return cleaned
-  if (role === 'tool') return encodeMark({ ...cleaned, cache_control: marks.at(-1)?.['cache_control'] })
-  return typeof content === 'string' ? { ...cleaned, content: splitAtMarks(content, marks).map(encodeMark) } : cleaned
+  const cleanMessage = cleanMarks(message)
+  if (marks.length === 0) return cleanMessage
+  if (role === 'tool') return encodeMark({ ...cleanMessage, cache_control: marks.at(-1)?.['cache_control'] })
+  return typeof content === 'string' ? { ...cleanMessage, content: splitAtMarks(content, marks).map(encodeMark) } : cleanMessage
 }
 
 /** A part, a call or a tool whose mark has the default lifetime. */
 export function encodeItemMarks(item: Fields): Fields {
   const { function: inner } = item
-  const called = isRecord(inner) ? encodeMark(inner) : inner
-  const encoded = encodeMark(item)
-  return called === inner ? encoded : { ...encoded, function: called }
+  const encodedFunction = isRecord(inner) ? encodeMark(inner) : inner
+  const encodedItem = encodeMark(item)
+  return encodedFunction === inner ? encodedItem : { ...encodedItem, function: encodedFunction }
 }
 
 function encodeMark(item: Fields): Fields {
   const { cache_control: mark, ...rest } = item
   if (mark === undefined) return item
-  const own = toCacheControl(mark)
-  return own === null ? rest : { ...rest, cache_control: own }
+  const cacheControl = toCacheControl(mark)
+  return cacheControl === null ? rest : { ...rest, cache_control: cacheControl }
 }
 
 function cleanMarks(message: Fields): Fields {
   const { content, tool_calls: calls } = message
-  const cleaned = encodeItemMarks(message)
+  const cleanMessage = encodeItemMarks(message)
   const parts = Array.isArray(content) ? mapItems(content as unknown[], encodeItemMarks) : content
   const cleanCalls = Array.isArray(calls) ? mapItems(calls as unknown[], encodeItemMarks) : calls
-  if (parts === content && cleanCalls === calls) return cleaned
-  return { ...cleaned, content: parts, ...(cleanCalls === undefined ? {} : { tool_calls: cleanCalls }) }
+  if (parts === content && cleanCalls === calls) return cleanMessage
+  return { ...cleanMessage, content: parts, ...(cleanCalls === undefined ? {} : { tool_calls: cleanCalls }) }
 }

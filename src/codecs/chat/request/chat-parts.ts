@@ -28,11 +28,11 @@ export const encodeChatParts: PartsEncoder = (chat, form) => {
 
 function encodeMessages(messages: readonly unknown[], form: RequestForm): readonly unknown[] {
   // The marks of a result belong to its text, which the step before completes.
-  const written = form.attachesToolMedia ? attachToolMedia(messages) : writeToolErrors(messages)
-  return mapItems(written, (message) => {
-    const named = form.namesFiles ? nameFiles(message) : message
-    const marked = form.keepsMarks ? encodeMarks(named) : stripPaidFields(named)
-    return stripPrivateFields(encodeSignatures(encodeReasoning(marked, form.reasoning), form.signatures))
+  const writtenMessages = form.attachesToolMedia ? attachToolMedia(messages) : writeToolErrors(messages)
+  return mapItems(writtenMessages, (message) => {
+    const namedMessage = form.namesFiles ? nameFiles(message) : message
+    const markedMessage = form.keepsMarks ? encodeMarks(namedMessage) : stripPaidFields(namedMessage)
+    return stripPrivateFields(encodeSignatures(encodeReasoning(markedMessage, form.reasoning), form.signatures))
   })
 }
 
@@ -53,8 +53,10 @@ function stripPaidFields(item: Fields): Fields {
   if (Array.isArray(content)) changes['content'] = mapItems(content as unknown[], (part) => omitFields(part, paidFields))
   if (Array.isArray(calls)) changes['tool_calls'] = mapItems(calls as unknown[], stripPaidFields)
   if (isRecord(inner)) changes['function'] = omitFields(inner, paidFields)
-  const stripped = omitFields(item, paidFields)
-  return Object.entries(changes).every(([name, value]) => item[name] === value) ? stripped : { ...stripped, ...changes }
+  const remainingFields = omitFields(item, paidFields)
+  return Object.entries(changes).every(([name, value]) => item[name] === value)
+    ? remainingFields
+    : { ...remainingFields, ...changes }
 }
 
 function omitFields(item: Fields, names: readonly string[]): Fields {

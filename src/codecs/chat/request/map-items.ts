@@ -5,6 +5,6 @@ export function mapItems(
   items: readonly unknown[],
   encode: (item: Readonly<Record<string, unknown>>, index: number) => Readonly<Record<string, unknown>>,
 ): readonly unknown[] {
-  const encoded = items.map((item, i) => (isRecord(item) ? encode(item, i) : item))
-  return encoded.every((item, i) => item === items[i]) ? items : encoded
+  const encodedItems = items.map((item, i) => (isRecord(item) ? encode(item, i) : item))
+  return encodedItems.every((item, i) => item === items[i]) ? items : encodedItems
 }

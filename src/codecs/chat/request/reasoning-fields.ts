@@ -10,9 +10,9 @@ const reasoningFields = ['reasoning_content', 'reasoning'] as const
 
 export function encodeReasoning(message: Fields, reasoning: RequestForm['reasoning']): Fields {
   if (reasoning === 'kept' || message['role'] !== 'assistant') return message
-  const written = reasoningFields.filter((field) => message[field] !== undefined)
-  if (reasoning === 'required') return written.includes('reasoning_content') ? message : addReasoning(message)
-  if (written.length === 0) return message
+  const writtenFields = reasoningFields.filter((field) => message[field] !== undefined)
+  if (reasoning === 'required') return writtenFields.includes('reasoning_content') ? message : addReasoning(message)
+  if (writtenFields.length === 0) return message
   const { reasoning_content: _, reasoning: __, ...rest } = message
   return rest
 }
@@ -31,8 +31,8 @@ export function encodeSignatures(message: Fields, signatures: RequestForm['signa
   const entries = Array.isArray(list) && signatures !== 'removed' ? (list as unknown[]).filter(isRecord) : []
   // A signature without a call is one of the text.
   const ofText = entries.filter(({ id }) => typeof id !== 'string')
-  const signed = ofText.length === 0 ? message : { ...message, ...Object.assign({}, ...ofText), ...joinDetails(ofText) }
-  return signCalls(signed, new Map(entries.map(({ id, ...fields }) => [id, fields])), signatures)
+  const signedMessage = ofText.length === 0 ? message : { ...message, ...Object.assign({}, ...ofText), ...joinDetails(ofText) }
+  return signCalls(signedMessage, new Map(entries.map(({ id, ...fields }) => [id, fields])), signatures)
 }
 
 /** Entries of OpenRouter, which arrive one by one. */

@@ -15,8 +15,8 @@ const errorPrefix = 'Error: '
 
 /** The text of a result, whose call has failed if `isError`. A text that says so itself stays as it is. */
 export function toResultText(text: string, isError: boolean): string {
-  const filled = text === '' ? emptyResult : text
-  return isError && !/^error\b/i.test(filled) ? errorPrefix + filled : filled
+  const resultText = text === '' ? emptyResult : text
+  return isError && !/^error\b/i.test(resultText) ? errorPrefix + resultText : resultText
 }
 
 /** The messages with each failed call named in the text of its result. The same list if there is none. */
@@ -36,21 +36,21 @@ export function writeToolErrors(messages: readonly unknown[]): readonly unknown[
  */
 export function attachToolMedia(messages: readonly unknown[]): readonly unknown[] {
   if (!messages.some((message) => isFailed(message) || isListResult(message))) return messages
-  const encoded: unknown[] = []
-  let attached: Fields[] = []
+  const encodedMessages: unknown[] = []
+  let attachedFiles: Fields[] = []
   for (const message of messages) {
     if (isRecord(message) && message['role'] === 'tool') {
       const { result, files } = splitResult(message)
-      encoded.push(result)
-      attached.push(...files)
+      encodedMessages.push(result)
+      attachedFiles.push(...files)
       continue
     }
     const isUser = isRecord(message) && message['role'] === 'user'
-    if (attached.length > 0 && !isUser) encoded.push({ role: 'user', content: attached })
-    encoded.push(attached.length > 0 && isUser ? { ...message, ...prependParts(attached, message) } : message)
-    attached = []
+    if (attachedFiles.length > 0 && !isUser) encodedMessages.push({ role: 'user', content: attachedFiles })
+    encodedMessages.push(attachedFiles.length > 0 && isUser ? { ...message, ...prependParts(attachedFiles, message) } : message)
+    attachedFiles = []
   }
-  return attached.length === 0 ? encoded : [...encoded, { role: 'user', content: attached }]
+  return attachedFiles.length === 0 ? encodedMessages : [...encodedMessages, { role: 'user', content: attachedFiles }]
 }
 
 /** The text of a result says where its files were. */
@@ -82,8 +82,8 @@ export function splitFiles(
     if (groups > 1) return [`Attachment ${count} of this result is below.`]
     return isFirst(i) ? ['The result is attached below.'] : []
   })
-  const named = groups > 1 ? files.flatMap((file, i) => [`Attachment ${i + 1}:`, file]) : files
-  return { lines, attached: files.length === 0 ? [] : [`Attached to the result of the tool call ${callId}:`, ...named] }
+  const labelledFiles = groups > 1 ? files.flatMap((file, i) => [`Attachment ${i + 1}:`, file]) : files
+  return { lines, attached: files.length === 0 ? [] : [`Attached to the result of the tool call ${callId}:`, ...labelledFiles] }
 }
 
 /** A mark within a result becomes one at its end. */

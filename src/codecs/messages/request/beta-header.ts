@@ -20,12 +20,12 @@ export function toBetaHeader(
   const value = sent['anthropic-beta']
   const parts = readPreparedParts(chat)
   if (parts?.facts['isNative'] !== true || value === undefined) return {}
-  const own = String(value)
+  const ownBetas = String(value)
     .slice(0, maxHeaderLength)
     .split(',')
     .map((name) => name.trim())
     .filter((name) => passedBetas.test(name))
   const { 'anthropic-beta': operators } = configured
-  const names = new Set([...(operators === undefined ? [] : operators.split(',').map((name) => name.trim())), ...own])
-  return own.length === 0 ? {} : { 'anthropic-beta': [...names].join(',') }
+  const names = new Set([...(operators === undefined ? [] : operators.split(',').map((name) => name.trim())), ...ownBetas])
+  return ownBetas.length === 0 ? {} : { 'anthropic-beta': [...names].join(',') }
 }

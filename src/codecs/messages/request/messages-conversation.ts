@@ -77,7 +77,7 @@ class ConversationBuilder {
     this.#closeCalls()
     const { content, refusal, tool_calls: calls } = message
     // The client's mark on the whole message stands on its last block, which a call may be.
-    const own = typeof content === 'string' ? toCacheControl(message['cache_control']) : findLastMark(message)
+    const ownMark = typeof content === 'string' ? toCacheControl(message['cache_control']) : findLastMark(message)
     const blocks = [...readThinking(message), ...toBlocks({ ...message, cache_control: undefined }, path)]
     if ((content === null || content === undefined) && typeof refusal === 'string') blocks.push(...toTextBlocks(refusal, {}))
     for (const call of Array.isArray(calls) ? (calls as unknown[]) : []) {
@@ -87,7 +87,7 @@ class ConversationBuilder {
       this.#openCalls.add(block.id)
     }
     const last = blocks.at(-1)
-    this.#append('assistant', last === undefined || isThinking(last) ? blocks : markEnd(blocks, own))
+    this.#append('assistant', last === undefined || isThinking(last) ? blocks : markEnd(blocks, ownMark))
   }
 
   /** A result of no open call is a text of the user, because the history may have been shortened. */
@@ -165,14 +165,14 @@ function readThinking({ [thinkingField]: list }: JsonFields): JsonFields[] {
 }
 
 function toCallBlock(call: unknown): (JsonFields & { readonly type: 'tool_use'; readonly id: string }) | null {
-  const called = isRecord(call) ? call['function'] : undefined
-  if (!isRecord(call) || !isRecord(called)) return null
-  const mark = toCacheControl(call['cache_control'] ?? called['cache_control'])
+  const functionCall = isRecord(call) ? call['function'] : undefined
+  if (!isRecord(call) || !isRecord(functionCall)) return null
+  const mark = toCacheControl(call['cache_control'] ?? functionCall['cache_control'])
   return {
     type: 'tool_use',
     id: toCallId(call['id']),
-    name: called['name'],
-    input: parseInput(called['arguments']),
+    name: functionCall['name'],
+    input: parseInput(functionCall['arguments']),
     ...(mark === null ? {} : { cache_control: mark }),
   }
 }

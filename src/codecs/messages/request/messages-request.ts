@@ -81,8 +81,8 @@ function toNativeMessages(
 }
 
 function readRecord(value: unknown): Record<string, unknown> {
-  const read = readRawJson(value)
-  return isRecord(read) ? read : {}
+  const record = readRawJson(value)
+  return isRecord(record) ? record : {}
 }
 
 function toNumber(value: unknown): number | null {
@@ -127,9 +127,9 @@ const efforts: Readonly<Record<string, string>> = {
 /** The client's own settings of this API, else those that follow from `reasoning_effort`. */
 function toReasoning(fields: JsonFields, context: { readonly maxTokens: number; readonly lacksThinking: boolean }): Reasoning {
   const { [effortField]: ownEffort, reasoning_effort: chatEffort } = fields
-  const own = fields[thinkingSettingsField] ?? fields['thinking']
-  if (own !== undefined || ownEffort !== undefined) {
-    const thinking = toThinking(own, context)
+  const ownThinking = fields[thinkingSettingsField] ?? fields['thinking']
+  if (ownThinking !== undefined || ownEffort !== undefined) {
+    const thinking = toThinking(ownThinking, context)
     return { ...(thinking === null ? {} : { thinking }), ...(typeof ownEffort === 'string' ? { effort: ownEffort } : {}) }
   }
   const effort = typeof chatEffort === 'string' && Object.hasOwn(efforts, chatEffort) ? efforts[chatEffort] : undefined
@@ -146,10 +146,10 @@ function toThinking(
 ): JsonFields | null {
   if (!isRecord(value)) return null
   const { type, budget_tokens: budget, display } = value
-  const shown = typeof display === 'string' ? { display } : {}
+  const displayField = typeof display === 'string' ? { display } : {}
   if (type === 'disabled') return { type }
-  if (type === 'adaptive') return { type, ...shown }
+  if (type === 'adaptive') return { type, ...displayField }
   if (type !== 'enabled' || typeof budget !== 'number' || lacksThinking) return null
   const budgetTokens = Math.min(budget, maxTokens - 1)
-  return budgetTokens < minBudgetTokens ? null : { type, budget_tokens: budgetTokens, ...shown }
+  return budgetTokens < minBudgetTokens ? null : { type, budget_tokens: budgetTokens, ...displayField }
 }

@@ -17,14 +17,14 @@ export function toTools(tools: unknown): { readonly tools?: readonly JsonFields[
 
 /** Null for the default of the API. */
 export function toToolChoice({ tool_choice: choice, parallel_tool_calls: parallel }: JsonFields): ToolChoice | null {
-  const named = readToolChoice(choice)
-  if (parallel !== false || named?.type === 'none') return named
-  return { ...(named ?? { type: 'auto' }), disable_parallel_tool_use: true }
+  const toolChoice = readToolChoice(choice)
+  if (parallel !== false || toolChoice?.type === 'none') return toolChoice
+  return { ...(toolChoice ?? { type: 'auto' }), disable_parallel_tool_use: true }
 }
 
 function toTool(tool: unknown, i: number): JsonFields {
-  const called = isRecord(tool) ? tool['function'] : undefined
-  if (!isRecord(tool) || !isRecord(called)) {
+  const functionTool = isRecord(tool) ? tool['function'] : undefined
+  if (!isRecord(tool) || !isRecord(functionTool)) {
     const param = `tools[${i}]`
     throw invalidRequest(
       {
@@ -34,8 +34,8 @@ function toTool(tool: unknown, i: number): JsonFields {
       param,
     )
   }
-  const { name, description, parameters, strict } = called
-  const cacheControl = toCacheControl(tool['cache_control'] ?? called['cache_control'])
+  const { name, description, parameters, strict } = functionTool
+  const cacheControl = toCacheControl(tool['cache_control'] ?? functionTool['cache_control'])
   return {
     name,
     ...(typeof description === 'string' && description !== '' ? { description } : {}),
@@ -55,8 +55,9 @@ function readToolChoice(choice: unknown): ToolChoice | null {
   if (choice === 'none') return { type: 'none' }
   if (choice === 'required') return { type: 'any' }
   if (choice === 'auto') return { type: 'auto' }
-  const called = isRecord(choice) ? choice['function'] : undefined
-  if (isRecord(called) && typeof called['name'] === 'string') return { type: 'tool', name: called['name'] }
-  const allowed = isRecord(choice) ? choice['allowed_tools'] : undefined
-  return isRecord(allowed) ? { type: allowed['mode'] === 'required' ? 'any' : 'auto' } : null
+  const functionChoice = isRecord(choice) ? choice['function'] : undefined
+  if (isRecord(functionChoice) && typeof functionChoice['name'] === 'string')
+    return { type: 'tool', name: functionChoice['name'] }
+  const allowedTools = isRecord(choice) ? choice['allowed_tools'] : undefined
+  return isRecord(allowedTools) ? { type: allowedTools['mode'] === 'required' ? 'any' : 'auto' } : null
 }

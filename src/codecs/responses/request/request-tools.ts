@@ -30,13 +30,13 @@ export function toToolFields(fields: JsonFields): JsonFields {
 }
 
 function toTool(tool: unknown, i: number, customTools: ReadonlyMap<string, JsonFields>): JsonFields {
-  const { function: called, custom } = isRecord(tool) ? tool : {}
+  const { function: functionTool, custom } = isRecord(tool) ? tool : {}
   if (isRecord(custom)) return toCustomTool(custom)
-  if (!isRecord(called)) {
+  if (!isRecord(functionTool)) {
     const param = `tools[${i}]`
     throw invalidRequest({ en: `'${param}' must be a function.`, zh: `'${param}' 必须是函数。` }, param)
   }
-  const { name, description, parameters, strict } = called
+  const { name, description, parameters, strict } = functionTool
   const asCustom = customTools.get(toText(name))
   if (asCustom !== undefined) return toCustomTool(asCustom)
   return {
@@ -63,12 +63,12 @@ function toCustomTool({ name, description, format }: JsonFields): JsonFields {
 function toToolChoice(choice: unknown, customTools: ReadonlyMap<string, JsonFields>): unknown {
   if (choice === 'none' || choice === 'auto' || choice === 'required') return choice
   if (!isRecord(choice)) return null
-  const { allowed_tools: allowed } = choice
-  if (!isRecord(allowed)) return toToolName(choice, customTools)
-  const tools = Array.isArray(allowed['tools']) ? (allowed['tools'] as unknown[]) : []
+  const { allowed_tools: allowedTools } = choice
+  if (!isRecord(allowedTools)) return toToolName(choice, customTools)
+  const tools = Array.isArray(allowedTools['tools']) ? (allowedTools['tools'] as unknown[]) : []
   return {
     type: 'allowed_tools',
-    mode: allowed['mode'] === 'required' ? 'required' : 'auto',
+    mode: allowedTools['mode'] === 'required' ? 'required' : 'auto',
     tools: tools.flatMap((tool) => (isRecord(tool) ? (toToolName(tool, customTools) ?? []) : [])),
   }
 }

@@ -49,9 +49,9 @@ export function prepareResponsesParts(chat: JsonFields): Pick<PreparedParts, 'fi
 export function toResponsesRequest(chat: JsonFields): Record<string, unknown> {
   const fields: JsonFields = Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, readRawJson(value)]))
   refuseChoices(fields['n'])
-  const prepared: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareResponsesParts(fields)
-  if (prepared.facts['isNative'] === true) return toNativeResponses(fields, prepared)
-  const { fields: parts } = prepared
+  const preparedParts: Omit<PreparedParts, 'dropped'> = readPreparedParts(chat) ?? prepareResponsesParts(fields)
+  if (preparedParts.facts['isNative'] === true) return toNativeResponses(fields, preparedParts)
+  const { fields: parts } = preparedParts
   const include = toInclude(fields)
   const text = toTextOptions(fields)
   const reasoning = toReasoning(fields)
@@ -82,8 +82,8 @@ function toNativeResponses(
     Object.entries(native).filter(([name]) => !rejected.has(name) && (name !== 'stream_options' || fields['stream'] === true)),
   )
   const isKept = !rejected.has(encryptedReasoningField)
-  const included = readRawJson(include)
-  const names = (Array.isArray(included) ? (included as unknown[]) : []).filter((name) => name !== encryptedContent)
+  const includedNames = readRawJson(include)
+  const names = (Array.isArray(includedNames) ? (includedNames as unknown[]) : []).filter((name) => name !== encryptedContent)
   const all = isKept ? [encryptedContent, ...names] : names
   const settings = Object.entries(omittedSettings).flatMap(([name, setting]) => (rejected.has(name) ? setting : []))
   const { model, user, safety_identifier: safetyIdentifier, prompt_cache_key: cacheKey } = fields

@@ -77,10 +77,10 @@ export class ExchangeTranslation implements Translation {
   async runCall(call: TurnHandler, x: Exchange & Partial<Slots>, callContext: CallContext): Promise<CallResult> {
     this.#addIgnoredFields(x)
     const encoder = this.#createEncoder(x)
-    const translated = changeCallContext(callContext, { encoder })
-    const result = await call(x, translated)
+    const translatedContext = changeCallContext(callContext, { encoder })
+    const result = await call(x, translatedContext)
     // The last events may be the first ones: of an answer without any, or where the format writes all of it at the end.
-    if (result.final.kind === 'trailer') openStream(translated)
+    if (result.final.kind === 'trailer') openStream(translatedContext)
     return result
   }
 
@@ -114,10 +114,10 @@ export class ExchangeTranslation implements Translation {
   }
 
   #addIgnoredFields({ headers, names }: Exchange): void {
-    const ignored = this.#request?.ignored ?? []
-    if (ignored.length === 0) return
-    const dropped = headers[names.fieldsDroppedHeader]
-    const all = [...ignored, ...(dropped === undefined ? [] : dropped.split(', '))]
+    const ignoredFields = this.#request?.ignored ?? []
+    if (ignoredFields.length === 0) return
+    const droppedFields = headers[names.fieldsDroppedHeader]
+    const all = [...ignoredFields, ...(droppedFields === undefined ? [] : droppedFields.split(', '))]
     headers[names.fieldsDroppedHeader] = all.slice(0, maxNamesInHeader).join(', ')
   }
 }

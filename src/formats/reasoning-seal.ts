@@ -39,8 +39,8 @@ export class ReasoningSeal {
     const nonce = randomBytes(nonceBytes)
     const cipher = createCipheriv(algorithm, this.#key, nonce, { authTagLength: tagBytes })
     cipher.setAAD(this.#account)
-    const sealed = [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]
-    return prefix + Buffer.concat(sealed).toString('base64url')
+    const sealedParts = [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]
+    return prefix + Buffer.concat(sealedParts).toString('base64url')
   }
 
   /** Null for a container that is foreign, damaged, or another account's. */

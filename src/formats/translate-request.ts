@@ -20,8 +20,8 @@ export function translateRequest(
   format: ApiFormat,
   { account, settings, hostsSearch = false }: TranslationContext,
 ): TranslatedChat {
-  const sent = parseBody(raw)
-  const body = format.addressFields === undefined ? sent : { ...sent, ...format.addressFields }
+  const sentBody = parseBody(raw)
+  const body = format.addressFields === undefined ? sentBody : { ...sentBody, ...format.addressFields }
   const requestedModel = typeof body['model'] === 'string' ? body['model'] : ''
   const model = resolveModel(requestedModel, format.name, settings)
   const seal = new ReasoningSeal(settings.sealKey, account)
@@ -67,9 +67,9 @@ function matchesPattern(model: string, pattern: string): boolean {
   if (!model.startsWith(first)) return false
   let at = first.length
   for (const part of rest) {
-    const found = model.indexOf(part, at)
-    if (found === -1) return false
-    at = found + part.length
+    const position = model.indexOf(part, at)
+    if (position === -1) return false
+    at = position + part.length
   }
   return model.endsWith(last) && model.length - last.length >= at
 }

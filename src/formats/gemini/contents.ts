@@ -137,8 +137,8 @@ export class ContentsBuilder {
   #addUserPart(part: JsonObject, path: string): void {
     const { text, functionResponse: result } = part
     if (!isAbsent(result)) return this.#addResult(requireObject(result, `${path}.functionResponse`), `${path}.functionResponse`)
-    const sent = readOptionalText(text, `${path}.text`) ?? ''
-    if (sent !== '') this.#userParts.push(toTextPart(sent))
+    const sentText = readOptionalText(text, `${path}.text`) ?? ''
+    if (sentText !== '') this.#userParts.push(toTextPart(sentText))
     const file = translateFile(part, path)
     if (file !== null) this.#userParts.push(file)
     this.#ignoreOthers(part)
@@ -148,7 +148,7 @@ export class ContentsBuilder {
   #addResult(result: JsonObject, path: string): void {
     const id = readOptionalText(result['id'], `${path}.id`) ?? ''
     const name = requireText(result['name'], `${path}.name`)
-    const read = readResult(result['response'], `${path}.response`)
+    const toolResult = readResult(result['response'], `${path}.response`)
     const files = (isAbsent(result['parts']) ? [] : requireList(result['parts'], `${path}.parts`)).flatMap(
       (part, i): readonly JsonObject[] => {
         const file = translateFile(requireObject(part, `${path}.parts[${i}]`), `${path}.parts[${i}]`)
@@ -156,8 +156,8 @@ export class ContentsBuilder {
       },
     )
     const call = this.#takeOpenCall(id, toFunctionName({ name }))
-    if (call !== undefined) return void (call.result = { ...read, files })
-    const text = `${read.isError ? 'Error: ' : ''}${read.text}`
+    if (call !== undefined) return void (call.result = { ...toolResult, files })
+    const text = `${toolResult.isError ? 'Error: ' : ''}${toolResult.text}`
     this.#userParts.push(toTextPart(`Result of the tool call ${id || name}:\n${text}`), ...files)
   }
 
@@ -197,9 +197,9 @@ export class ContentsBuilder {
 function toTurnMessages({ role, texts, thoughts, thoughtTexts, calls }: ModelMessage): readonly JsonObject[] {
   const text = texts.join('')
   if (text === '' && calls.length === 0) return []
-  const shown = thoughtTexts.join('')
+  const thoughtText = thoughtTexts.join('')
   // The text of a thought is in its signature, if this service has written it for the model.
-  const plain: readonly Reasoning[] = shown === '' ? [] : [{ field: 'reasoning_content', text: shown }]
+  const plain: readonly Reasoning[] = thoughtText === '' ? [] : [{ field: 'reasoning_content', text: thoughtText }]
   const toolCalls = calls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }))
   return [
     {
@@ -225,10 +225,10 @@ function addCall(
   { id: sentId, name: sentName, args }: JsonObject,
   path: string,
 ): void {
-  const sent = readOptionalText(sentId, `${path}.id`) ?? ''
+  const ownId = readOptionalText(sentId, `${path}.id`) ?? ''
   const name = toFunctionName({ name: requireText(sentName, `${path}.name`) })
   const call: Call = {
-    id: sent !== '' && !openById.has(sent) ? sent : `${sent || 'call'}_${calls.length}`,
+    id: ownId !== '' && !openById.has(ownId) ? ownId : `${ownId || 'call'}_${calls.length}`,
     name,
     arguments: JSON.stringify(isAbsent(args) ? {} : requireObject(args, `${path}.args`)),
   }

@@ -17,9 +17,11 @@ export function isGeminiPath(path: string): boolean {
 
 /** The format of a request to this path. */
 export function createGeminiFormat(path: string): ApiFormat<GeminiState> {
-  const [, encoded = '', method = ''] = methodPattern.exec(path) ?? []
+  const [, encodedModel = '', method = ''] = methodPattern.exec(path) ?? []
   const addressFields: JsonObject =
-    encoded === '' ? {} : { model: decodeModel(encoded), ...(method === 'streamGenerateContent' ? { stream: true } : {}) }
+    encodedModel === ''
+      ? {}
+      : { model: decodeModel(encodedModel), ...(method === 'streamGenerateContent' ? { stream: true } : {}) }
   return {
     name: 'gemini',
     addressFields,

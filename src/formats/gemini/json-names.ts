@@ -16,19 +16,19 @@ export function toCamelCase<Value>(value: Value): Value
 export function toCamelCase(value: unknown): unknown {
   if (Array.isArray(value)) return mapChanged(value, toCamelCase)
   if (!isObject(value)) return value
-  let changed: Record<string, unknown> | null = null
+  let changedRecord: Record<string, unknown> | null = null
   for (const [name, inner] of Object.entries(value)) {
-    const spelled = name.includes('_') ? name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : name
-    const passed = ownValues.has(spelled) ? inner : toCamelCase(inner)
-    if (spelled === name && passed === inner) continue
-    changed ??= { ...value }
-    if (spelled !== name) delete changed[name]
-    changed[spelled] = passed
+    const camelCaseName = name.includes('_') ? name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : name
+    const convertedValue = ownValues.has(camelCaseName) ? inner : toCamelCase(inner)
+    if (camelCaseName === name && convertedValue === inner) continue
+    changedRecord ??= { ...value }
+    if (camelCaseName !== name) delete changedRecord[name]
+    changedRecord[camelCaseName] = convertedValue
   }
-  return changed ?? value
+  return changedRecord ?? value
 }
 
 function mapChanged(list: readonly unknown[], map: (value: unknown) => unknown): readonly unknown[] {
-  const mapped = list.map(map)
-  return mapped.some((value, i) => value !== list[i]) ? mapped : list
+  const mappedItems = list.map(map)
+  return mappedItems.some((value, i) => value !== list[i]) ? mappedItems : list
 }

@@ -88,13 +88,13 @@ class NativeReader {
   /** Without what Google's servers would run. */
   readTool({ functionDeclarations: declarations }: JsonObject): JsonObject | null | undefined {
     if (isEmpty(declarations)) return undefined
-    const kept = mapObjects(declarations, (declaration) => {
+    const keptDeclarations = mapObjects(declarations, (declaration) => {
       const { name, parametersJsonSchema: schema, parameters } = declaration
       this.extra.add(declaration, declarationFields)
       if (!isAbsent(schema) && !isAbsent(parameters)) return null
       return /^[A-Za-z_][\w.:-]{0,127}$/.test(toText(name)) ? declaration : null
     })
-    return kept === null ? null : { functionDeclarations: kept }
+    return keptDeclarations === null ? null : { functionDeclarations: keptDeclarations }
   }
 
   /** Turns of the user and of the model alternate, and the user has the first. */
@@ -104,27 +104,27 @@ class NativeReader {
     this.extra.add(content, contentFields)
     if ((isModel && this.#wasModel) || isEmpty(parts)) return null
     this.#wasModel = isModel
-    const read = mapObjects(parts, (part) => this.#readPart(part, isModel))
-    if (read === null || read.length === 0) return null
-    const results = read.flatMap(({ functionResponse: each }) => (isObject(each) ? [each] : []))
+    const nativeParts = mapObjects(parts, (part) => this.#readPart(part, isModel))
+    if (nativeParts === null || nativeParts.length === 0) return null
+    const results = nativeParts.flatMap(({ functionResponse: each }) => (isObject(each) ? [each] : []))
     if (!isAnswered(this.#openCalls, results)) return null
-    this.#openCalls = read.flatMap(({ functionCall: each }) => (isObject(each) ? [each] : []))
-    return { ...content, parts: markFirstCall(read) }
+    this.#openCalls = nativeParts.flatMap(({ functionCall: each }) => (isObject(each) ? [each] : []))
+    return { ...content, parts: markFirstCall(nativeParts) }
   }
 
   #readPart(part: JsonObject, isModel: boolean): JsonObject | null {
-    const found = kinds.filter((kind) => !isAbsent(part[kind]))
-    const [kind] = found
-    if (kind === undefined || found.length > 1) return null
+    const partKinds = kinds.filter((kind) => !isAbsent(part[kind]))
+    const [kind] = partKinds
+    if (kind === undefined || partKinds.length > 1) return null
     // The user makes no calls, and the model answers none and names no files.
     if (isModel ? kind === 'fileData' || kind === 'functionResponse' : kind === 'functionCall') return null
-    const { thoughtSignature: sent, ...rest } = part
+    const { thoughtSignature: sentSignature, ...rest } = part
     const value = part[kind]
     this.extra.add(part, partFields)
     if (isObject(value) && !this.#readValue(kind, value)) return null
     // The chat request has no thoughts without a signature of this service.
     if (part['thought'] === true) this.extra.add({ value }, noFields)
-    const signature = isModel ? this.#openSignature(toText(sent)) : ''
+    const signature = isModel ? this.#openSignature(toText(sentSignature)) : ''
     if (value === '' && signature === '') return null
     return signature === '' ? rest : { ...rest, thoughtSignature: signature }
   }
@@ -150,10 +150,10 @@ class NativeReader {
       this.extra.add({ sent }, noFields, 'settings')
       return sent
     }
-    const signed = readThoughtSignature(sent, this.#context).flatMap((each) =>
+    const signatures = readThoughtSignature(sent, this.#context).flatMap((each) =>
       each.signed?.field === callSignaturesField ? readSignature(each.signed.value) : [],
     )
-    return signed.at(-1) ?? ''
+    return signatures.at(-1) ?? ''
   }
 }
 
@@ -163,9 +163,9 @@ function isAnswered(calls: readonly JsonObject[], results: readonly JsonObject[]
   const open = new Map<string, number>()
   for (const call of calls) open.set(toKey(call), (open.get(toKey(call)) ?? 0) + 1)
   return results.every((result) => {
-    const left = open.get(toKey(result)) ?? 0
-    open.set(toKey(result), left - 1)
-    return left > 0
+    const openCount = open.get(toKey(result)) ?? 0
+    open.set(toKey(result), openCount - 1)
+    return openCount > 0
   })
 }
 

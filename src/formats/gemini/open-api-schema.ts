@@ -16,22 +16,22 @@ const countFields: ReadonlySet<string> = new Set([
 const ownFields: ReadonlySet<string> = new Set(['nullable', 'propertyOrdering', 'property_ordering', 'example'])
 
 export function toJsonSchema(schema: JsonObject): JsonObject {
-  const converted: Record<string, unknown> = {}
+  const convertedSchema: Record<string, unknown> = {}
   for (const [sentName, value] of Object.entries(schema)) {
     if (ownFields.has(sentName)) continue
     const name = sentName.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    if (name === 'type') converted[name] = typeof value === 'string' ? value.toLowerCase() : value
+    if (name === 'type') convertedSchema[name] = typeof value === 'string' ? value.toLowerCase() : value
     else if (name === 'properties' && isObject(value))
-      converted[name] = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toInner(inner)]))
-    else if (name === 'items' || name === 'additionalProperties') converted[name] = toInner(value)
+      convertedSchema[name] = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toInner(inner)]))
+    else if (name === 'items' || name === 'additionalProperties') convertedSchema[name] = toInner(value)
     else if (name === 'anyOf' || name === 'oneOf' || name === 'allOf')
-      converted[name] = Array.isArray(value) ? value.map(toInner) : value
-    else converted[name] = countFields.has(name) && typeof value === 'string' && value !== '' ? Number(value) : value
+      convertedSchema[name] = Array.isArray(value) ? value.map(toInner) : value
+    else convertedSchema[name] = countFields.has(name) && typeof value === 'string' && value !== '' ? Number(value) : value
   }
-  const { type } = converted
-  if (schema['nullable'] === true && typeof type === 'string') converted['type'] = [type, 'null']
-  if (type === 'type_unspecified') delete converted['type']
-  return converted
+  const { type } = convertedSchema
+  if (schema['nullable'] === true && typeof type === 'string') convertedSchema['type'] = [type, 'null']
+  if (type === 'type_unspecified') delete convertedSchema['type']
+  return convertedSchema
 }
 
 function toInner(value: unknown): unknown {

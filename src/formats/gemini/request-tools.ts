@@ -21,7 +21,7 @@ interface TranslatedTools {
 export function translateTools(value: unknown, { hostsSearch = false } = {}): TranslatedTools {
   const functions: JsonObject[] = []
   const originalNames = new Map<string, string>()
-  const hosted = new Set<string>()
+  const hostedTools = new Set<string>()
   let wantsSearch = false
   for (const [i, item] of (isAbsent(value) ? [] : requireList(value, 'tools')).entries()) {
     const { functionDeclarations: declarations, ...others } = requireObject(item, `tools[${i}]`)
@@ -31,17 +31,17 @@ export function translateTools(value: unknown, { hostsSearch = false } = {}): Tr
     for (const [name, settings] of Object.entries(others)) {
       if (isAbsent(settings)) continue
       if (hostsSearch && name === 'googleSearch') wantsSearch = true
-      else hosted.add(name)
+      else hostedTools.add(name)
     }
   }
   // A function of the client's own has this name.
   const isNameTaken = functions.some(({ function: each }) => isObject(each) && each['name'] === hostedSearchFunction)
-  if (wantsSearch && isNameTaken) hosted.add('googleSearch')
+  if (wantsSearch && isNameTaken) hostedTools.add('googleSearch')
   const search = wantsSearch && !isNameTaken ? { maxUses: maxHostedSearches, allowedDomains: [], blockedDomains: [] } : undefined
   const tools = search === undefined ? functions : [...functions, hostedSearchTool]
-  const [first] = hosted
+  const [first] = hostedTools
   if (first !== undefined && tools.length === 0) throw unsupportedTool(`tools[0].${first}`)
-  return { tools, originalNames, search, ignored: [...hosted].map((name) => `tools.${name}`) }
+  return { tools, originalNames, search, ignored: [...hostedTools].map((name) => `tools.${name}`) }
 }
 
 function translateFunction(value: unknown, path: string, originalNames: Map<string, string>): JsonObject {
@@ -69,7 +69,7 @@ function readSchema({ parametersJsonSchema: schema, parameters }: JsonObject, pa
 export function translateToolChoice(toolConfig: unknown, tools: readonly JsonObject[]): JsonObject {
   const config = isAbsent(toolConfig) ? undefined : requireObject(toolConfig, 'toolConfig')['functionCallingConfig']
   if (isAbsent(config)) return tools.length === 0 ? {} : { tools }
-  const { mode, allowedFunctionNames: allowed } = requireObject(config, 'toolConfig.functionCallingConfig')
+  const { mode, allowedFunctionNames: allowedNames } = requireObject(config, 'toolConfig.functionCallingConfig')
   const choice = typeof mode === 'string' && Object.hasOwn(choices, mode.toUpperCase()) ? choices[mode.toUpperCase()] : undefined
   if (!isAbsent(mode) && choice === undefined)
     throw invalidField(
@@ -79,14 +79,16 @@ export function translateToolChoice(toolConfig: unknown, tools: readonly JsonObj
     )
   if (tools.length === 0) return {}
   const names = new Set(
-    isAbsent(allowed)
+    isAbsent(allowedNames)
       ? []
-      : requireList(allowed, 'toolConfig.functionCallingConfig.allowedFunctionNames').map((name) =>
+      : requireList(allowedNames, 'toolConfig.functionCallingConfig.allowedFunctionNames').map((name) =>
           toFunctionName({ name: String(name) }),
         ),
   )
-  const left = tools.filter(({ function: each }) => names.size === 0 || (isObject(each) && names.has(String(each['name']))))
-  return { tools: left.length === 0 ? tools : left, ...(choice === undefined ? {} : { tool_choice: choice }) }
+  const remainingTools = tools.filter(
+    ({ function: each }) => names.size === 0 || (isObject(each) && names.has(String(each['name']))),
+  )
+  return { tools: remainingTools.length === 0 ? tools : remainingTools, ...(choice === undefined ? {} : { tool_choice: choice }) }
 }
 
 const choices: Readonly<Record<string, string>> = {

@@ -42,14 +42,15 @@ export function toChat(
   const model = requireText(body['model'], 'model')
   refuseUnsupported(body)
   const config = readOptionalObject(body['generationConfig'], 'generationConfig') ?? {}
-  const ignored = new Set<string>()
-  for (const name in body) if (!knownFields.has(name) && !isAbsent(body[name])) ignored.add(name)
+  const ignoredFields = new Set<string>()
+  for (const name in body) if (!knownFields.has(name) && !isAbsent(body[name])) ignoredFields.add(name)
   const calling = readOptionalObject(readOptionalObject(body['toolConfig'], 'toolConfig')?.['functionCallingConfig'], callingPath)
-  if (calling?.['streamFunctionCallArguments'] === true) ignored.add(`${callingPath}.streamFunctionCallArguments`)
-  for (const name in config) if (!knownSettings.has(name) && !isAbsent(config[name])) ignored.add(`generationConfig.${name}`)
+  if (calling?.['streamFunctionCallArguments'] === true) ignoredFields.add(`${callingPath}.streamFunctionCallArguments`)
+  for (const name in config)
+    if (!knownSettings.has(name) && !isAbsent(config[name])) ignoredFields.add(`generationConfig.${name}`)
   const { tools, originalNames, search, ignored: ignoredTools } = translateTools(body['tools'], { hostsSearch })
-  for (const name of ignoredTools) ignored.add(name)
-  const contents = new ContentsBuilder({ model, unseal, ignored })
+  for (const name of ignoredTools) ignoredFields.add(name)
+  const contents = new ContentsBuilder({ model, unseal, ignored: ignoredFields })
   contents.addSystem(body['systemInstruction'])
   const turns = requireList(body['contents'] ?? [], 'contents')
   if (turns.length === 0)
@@ -73,7 +74,7 @@ export function toChat(
   const state = { model, toolNames: originalNames, showsThoughts: showsThoughts === true }
   const native =
     targetApis?.has('gemini') === true && search === undefined ? toNativeRequest(body, { model, unseal, isSealed }) : undefined
-  return { chat, state, ignored: [...ignored], hostedSearch: search, native }
+  return { chat, state, ignored: [...ignoredFields], hostedSearch: search, native }
 }
 
 /** Of `countTokens`, whose body may hold a whole request. */
@@ -111,7 +112,7 @@ const numbers: Readonly<Record<string, string>> = {
 function translateSettings(config: JsonObject): JsonObject {
   const cap = readOptionalCount(config['maxOutputTokens'], 'generationConfig.maxOutputTokens')
   const stop = isAbsent(config['stopSequences']) ? [] : requireList(config['stopSequences'], 'generationConfig.stopSequences')
-  const sent = Object.entries(numbers).flatMap(([name, own]) => {
+  const sentNumbers = Object.entries(numbers).flatMap(([name, own]) => {
     const value = readOptionalNumber(config[own], `generationConfig.${own}`)
     return value === undefined ? [] : [[name, value] as const]
   })
@@ -121,7 +122,7 @@ function translateSettings(config: JsonObject): JsonObject {
   const image = readOptionalObject(config['imageConfig'], 'generationConfig.imageConfig')
   return {
     ...(cap === undefined ? {} : { max_tokens: cap }),
-    ...Object.fromEntries(sent),
+    ...Object.fromEntries(sentNumbers),
     ...(stop.length === 0 ? {} : { stop: stop.map((text, i) => requireText(text, `generationConfig.stopSequences[${i}]`)) }),
     ...(modalities.some((kind) => kind !== 'text') ? { modalities } : {}),
     ...(image === undefined ? {} : { image_config: { aspect_ratio: image['aspectRatio'], image_size: image['imageSize'] } }),

@@ -162,8 +162,8 @@ export class ConversationBuilder {
 
   #takeOpenCall(id: string): Call | undefined {
     const last = this.#messages.at(-1)
-    const sent = last?.role === 'assistant' ? last.sentCalls.get(id) : undefined
-    return sent?.calls[sent.answered++]
+    const sentCall = last?.role === 'assistant' ? last.sentCalls.get(id) : undefined
+    return sentCall?.calls[sentCall.answered++]
   }
 
   #translateInput(block: JsonObject, path: string): readonly JsonObject[] {
@@ -214,13 +214,13 @@ export class ConversationBuilder {
           break
         case 'thinking': {
           const text = readOptionalText(block['thinking'], `${at}.thinking`) ?? ''
-          const opened = openReasoning(readOptionalText(block['signature'], `${at}.signature`), text, this.#options)
-          if (opened !== null) message.reasoning.push(opened)
+          const reasoning = openReasoning(readOptionalText(block['signature'], `${at}.signature`), text, this.#options)
+          if (reasoning !== null) message.reasoning.push(reasoning)
           break
         }
         case 'redacted_thinking': {
-          const opened = openReasoning(readOptionalText(block['data'], `${at}.data`), '', this.#options)
-          if (opened !== null) message.reasoning.push(opened)
+          const reasoning = openReasoning(readOptionalText(block['data'], `${at}.data`), '', this.#options)
+          if (reasoning !== null) message.reasoning.push(reasoning)
           break
         }
         case 'tool_use':
@@ -255,9 +255,9 @@ export class ConversationBuilder {
     }
     calls.push(call)
     ids.add(call.id)
-    const sent = sentCalls.get(sentId)
-    if (sent === undefined) sentCalls.set(sentId, { calls: [call], answered: 0 })
-    else sent.calls.push(call)
+    const sentCall = sentCalls.get(sentId)
+    if (sentCall === undefined) sentCalls.set(sentId, { calls: [call], answered: 0 })
+    else sentCall.calls.push(call)
   }
 
   /** Two messages of the assistant in a row become one. */
@@ -279,9 +279,9 @@ export class ConversationBuilder {
     if (parts.length === 0) return
     // Some model servers accept a list of parts only for images.
     const isText = parts.every(({ type }) => type === 'text')
-    const joined = new MarkedText()
-    if (isText) for (const { text, cache_control: mark } of parts) joined.add(String(text), mark)
-    this.#messages.push({ role: 'user', fields: isText ? joined.toFields() : { content: parts } })
+    const joinedText = new MarkedText()
+    if (isText) for (const { text, cache_control: mark } of parts) joinedText.add(String(text), mark)
+    this.#messages.push({ role: 'user', fields: isText ? joinedText.toFields() : { content: parts } })
   }
 
   /** Undefined without a mark. */
@@ -293,8 +293,8 @@ export class ConversationBuilder {
   #readOwnMark(block: JsonObject): unknown {
     const { content, source } = block
     const inner = Array.isArray(content) ? content : isObject(source) ? source['content'] : undefined
-    const own = this.#readMark(block)
-    if (own !== undefined || !Array.isArray(inner)) return own
+    const ownMark = this.#readMark(block)
+    if (ownMark !== undefined || !Array.isArray(inner)) return ownMark
     return inner.filter(isObject).reduce<unknown>((mark, each) => this.#readOwnMark(each) ?? mark, undefined)
   }
 

@@ -35,8 +35,8 @@ export function translateDocument(block: JsonObject, path: string): readonly Jso
     }
     case 'base64': {
       const data = requireFileData(source['data'], `${path}.source.data`)
-      const named = title === '' ? {} : { filename: title }
-      const file = { type: 'file', file: { ...named, file_data: `data:application/pdf;base64,${data}` } }
+      const filenameField = title === '' ? {} : { filename: title }
+      const file = { type: 'file', file: { ...filenameField, file_data: `data:application/pdf;base64,${data}` } }
       return context === '' ? [file] : [toTextPart(context), file]
     }
     default:
@@ -55,20 +55,20 @@ function translateContent(content: unknown, path: string): readonly JsonObject[]
 
 /** Texts in a row are one text. */
 function joinTexts(parts: readonly JsonObject[]): readonly JsonObject[] {
-  const joined: JsonObject[] = []
+  const joinedParts: JsonObject[] = []
   let texts: unknown[] = []
   const flush = (): void => {
-    if (texts.some((text) => text !== '')) joined.push(toTextPart(texts.join('\n')))
+    if (texts.some((text) => text !== '')) joinedParts.push(toTextPart(texts.join('\n')))
     texts = []
   }
   for (const part of parts)
     if (part['type'] === 'text') texts.push(part['text'])
     else {
       flush()
-      joined.push(part)
+      joinedParts.push(part)
     }
   flush()
-  return joined
+  return joinedParts
 }
 
 function toTextPart(text: string): JsonObject {

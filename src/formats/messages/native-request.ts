@@ -139,15 +139,15 @@ class NativeReader {
   /** Undefined for thinking that no target of this API can read. */
   #readThinking(block: JsonObject): JsonObject | undefined {
     const { model, unseal, isSealed } = this.#context
-    const [field, shown] = block['type'] === 'thinking' ? ['signature', toText(block['thinking'])] : ['data', '']
+    const [field, shownText] = block['type'] === 'thinking' ? ['signature', toText(block['thinking'])] : ['data', '']
     const container = toText(block[field])
     if (container !== '' && isSealed?.(container) !== true) {
       this.extra.add({ [field]: container }, noFields, 'settings')
       return block
     }
-    const signed = openReasoning(container, shown, { model, unseal })?.signed
-    if (signed?.field !== thinkingField) return undefined
-    const { index: _, ...value } = signed.value
+    const signedReasoning = openReasoning(container, shownText, { model, unseal })?.signed
+    if (signedReasoning?.field !== thinkingField) return undefined
+    const { index: _, ...value } = signedReasoning.value
     return value
   }
 
@@ -183,9 +183,9 @@ class NativeReader {
 
   /** False for a type that no target receives. */
   #collect(type: string, value: JsonObject): boolean {
-    const known = Object.hasOwn(blockFields, type) ? blockFields[type] : undefined
-    if (known !== undefined) this.extra.add(value, known)
-    return known !== undefined
+    const knownFields = Object.hasOwn(blockFields, type) ? blockFields[type] : undefined
+    if (knownFields !== undefined) this.extra.add(value, knownFields)
+    return knownFields !== undefined
   }
 }
 
@@ -206,8 +206,8 @@ function hasResultsOf(calls: ReadonlySet<string>, content: readonly unknown[]): 
 function markBlock(block: JsonObject): JsonObject {
   const { cache_control: mark, ...rest } = block
   if (mark === undefined || (isObject(mark) && mark['type'] === 'ephemeral' && Object.keys(mark).length === 1)) return block
-  const own = toCacheControl(mark)
-  return own === null ? rest : { ...rest, cache_control: own }
+  const cacheControl = toCacheControl(mark)
+  return cacheControl === null ? rest : { ...rest, cache_control: cacheControl }
 }
 
 function isThinking(block: JsonObject | undefined): boolean {

@@ -38,12 +38,12 @@ export function toChat(
   const hasOwnTarget = targetApis?.has('anthropic') === true
   const model = requireText(body['model'], 'model')
   checkUserMetadata(body['metadata'], 'metadata')
-  const ignored = new Set(Object.keys(body).filter((field) => !silentFields.has(field) && !isAbsent(body[field])))
+  const ignoredNames = new Set(Object.keys(body).filter((field) => !silentFields.has(field) && !isAbsent(body[field])))
   const { tools, names, hosted, search, ignored: ignoredFields } = translateTools(body['tools'], { hostsSearch })
-  for (const field of ignoredFields) ignored.add(field)
-  for (const { type } of hosted) ignored.add(`tools.${type}`)
+  for (const field of ignoredFields) ignoredNames.add(field)
+  for (const { type } of hosted) ignoredNames.add(`tools.${type}`)
   const stopSequences = readStopSequences(body['stop_sequences'])
-  const conversation = new ConversationBuilder({ model, unseal, ignored })
+  const conversation = new ConversationBuilder({ model, unseal, ignored: ignoredNames })
   conversation.addSystem(body['system'], 'system')
   const { messages } = body
   if (!Array.isArray(messages) || messages.length === 0)
@@ -67,7 +67,7 @@ export function toChat(
   }
   const state = { model, toolNames: names.originals(), stopSequences }
   const native = hasOwnTarget && search === undefined ? toNativeRequest(body, { model, unseal, isSealed }) : undefined
-  return { chat, state, ignored: [...ignored], hostedSearch: search, native, sessionMark: readUserId(body['metadata']) }
+  return { chat, state, ignored: [...ignoredNames], hostedSearch: search, native, sessionMark: readUserId(body['metadata']) }
 }
 
 /** Claude Code writes the id of its session into it. */

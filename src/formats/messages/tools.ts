@@ -22,9 +22,9 @@ export class ToolNames {
   readonly #originals = new Map<string, string>()
 
   shorten(name: string): string {
-    const valid = toFunctionName({ name })
-    if (valid !== name) this.#originals.set(valid, name)
-    return valid
+    const validName = toFunctionName({ name })
+    if (validName !== name) this.#originals.set(validName, name)
+    return validName
   }
 
   originals(): ReadonlyMap<string, string> {
@@ -61,26 +61,26 @@ interface TranslatedTools {
 export function translateTools(value: unknown, { hostsSearch = false } = {}): TranslatedTools {
   const names = new ToolNames()
   const tools: JsonObject[] = []
-  const hosted: HostedTool[] = []
+  const hostedTools: HostedTool[] = []
   const searches: { readonly tool: JsonObject; readonly path: string }[] = []
   for (const [i, item] of (isAbsent(value) ? [] : requireList(value, 'tools')).entries()) {
     const path = `tools[${i}]`
     const tool = requireObject(item, path)
     const { type, name } = tool
     if (hostsSearch && typeof type === 'string' && webSearchTool.test(type)) searches.push({ tool, path })
-    else if (isHostedTool(tool)) hosted.push({ type: String(type), name })
+    else if (isHostedTool(tool)) hostedTools.push({ type: String(type), name })
     else if (isAbsent(type) || type === 'custom') tools.push(translateTool(tool, path, names))
     else throw unsupportedTool(`${path}.type`)
   }
   const [search] = searches
   // A tool of the client's own has this name.
   const isNameTaken = tools.some((tool) => isFunction(tool, hostedSearchFunction))
-  if (search !== undefined && isNameTaken) hosted.push({ type: String(search.tool['type']), name: null })
+  if (search !== undefined && isNameTaken) hostedTools.push({ type: String(search.tool['type']), name: null })
   const options = search === undefined || isNameTaken ? undefined : readSearchOptions(search.tool, search.path)
   if (options !== undefined) tools.push(hostedSearchTool)
-  if (hosted.length > 0 && tools.length === 0) throw unsupportedTool('tools[0].type')
-  const ignored = options === undefined ? [] : listIgnoredFields(search?.tool ?? {})
-  return { tools, names, hosted, search: options, ignored }
+  if (hostedTools.length > 0 && tools.length === 0) throw unsupportedTool('tools[0].type')
+  const ignoredFields = options === undefined ? [] : listIgnoredFields(search?.tool ?? {})
+  return { tools, names, hosted: hostedTools, search: options, ignored: ignoredFields }
 }
 
 function readSearchOptions(tool: JsonObject, path: string): HostedSearchOptions {

@@ -38,8 +38,8 @@ function translatePart(part: JsonObject, path: string): JsonObject {
 
 /** One string where all parts are texts, because some servers accept nothing else. Empty texts are left out. */
 export function joinParts(parts: readonly JsonObject[], separator: string): string | readonly JsonObject[] {
-  const filled = parts.filter((part) => part['type'] !== 'text' || part['text'] !== '')
-  return filled.every(isTextPart) ? joinTexts(filled, separator) : filled
+  const filledParts = parts.filter((part) => part['type'] !== 'text' || part['text'] !== '')
+  return filledParts.every(isTextPart) ? joinTexts(filledParts, separator) : filledParts
 }
 
 export function joinTexts(parts: readonly JsonObject[], separator: string): string {

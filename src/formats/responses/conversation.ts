@@ -109,14 +109,14 @@ export class Conversation {
 
   toMessages(instructions: string): readonly JsonObject[] {
     const firstOther = this.#entries.findIndex((entry) => entry.kind === 'assistant' || entry.role === 'user')
-    const leading = firstOther === -1 ? this.#entries : this.#entries.slice(0, firstOther)
+    const leadingEntries = firstOther === -1 ? this.#entries : this.#entries.slice(0, firstOther)
     // Many models' templates accept one system message, the first.
-    const texts = leading.flatMap((entry) => (entry.kind === 'message' ? [joinTexts(entry.parts, '\n')] : []))
+    const texts = leadingEntries.flatMap((entry) => (entry.kind === 'message' ? [joinTexts(entry.parts, '\n')] : []))
     const system = [instructions, ...texts].filter((text) => text !== '').join('\n\n')
     return [
       ...(system === '' ? [] : [{ role: 'system', content: system }]),
       ...this.#entries
-        .slice(leading.length)
+        .slice(leadingEntries.length)
         .flatMap((entry) =>
           entry.kind === 'assistant' ? toTurnMessages(entry) : [{ role: entry.role, content: joinParts(entry.parts, '\n') }],
         ),

@@ -59,22 +59,22 @@ type NativeContext = Pick<RequestContext, 'unseal' | 'isSealed'> & { readonly mo
 
 /** @param body a request that was translated without a fault */
 export function toNativeRequest(body: JsonObject, context: NativeContext): NativeRequest | undefined {
-  const { tools: declared } = context
+  const { tools: declaredTools } = context
   const { input: sentInput, tools: sentTools, tool_choice: choice, parallel_tool_calls: parallel, include } = body
   // A choice that names a tool which the service would run.
-  if (declared.dropped.length > 0 && isObject(choice)) return undefined
+  if (declaredTools.dropped.length > 0 && isObject(choice)) return undefined
   const reader = new NativeReader(context)
   const input = typeof sentInput === 'string' ? sentInput : reader.readInput(sentInput)
   const tools = isAbsent(sentTools) ? undefined : reader.readTools(sentTools)
   if (input === null || tools === null) return undefined
   // Without tools there is nothing to choose from.
-  const hasChoice = declared.functions.length > 0 || declared.dropped.length === 0
-  const kept = Object.fromEntries(Object.entries(body).filter(([name, value]) => settings.has(name) && !isAbsent(value)))
-  for (const value of [kept, kept['text'], kept['reasoning']])
-    if (isObject(value)) reader.extra.add(value, value === kept ? inspectedSettings : knownSettings, 'settings')
+  const hasChoice = declaredTools.functions.length > 0 || declaredTools.dropped.length === 0
+  const keptSettings = Object.fromEntries(Object.entries(body).filter(([name, value]) => settings.has(name) && !isAbsent(value)))
+  for (const value of [keptSettings, keptSettings['text'], keptSettings['reasoning']])
+    if (isObject(value)) reader.extra.add(value, value === keptSettings ? inspectedSettings : knownSettings, 'settings')
   const fields = {
     input,
-    ...kept,
+    ...keptSettings,
     ...(tools === undefined || (tools.length === 0 && !isEmpty(sentTools)) ? {} : { tools }),
     ...(isAbsent(choice) || !hasChoice ? {} : { tool_choice: choice }),
     ...(isAbsent(parallel) || !hasChoice ? {} : { parallel_tool_calls: parallel }),
@@ -134,9 +134,9 @@ class NativeReader {
     const type = toText(item['type'] ?? 'message')
     const { id, status } = item
     if (type === 'reasoning') return this.#readReasoning(item)
-    const known = Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
-    if (known === undefined || !isName(id) || !isName(status) || !this.#matchCall(type, item)) return null
-    this.extra.add(item, known)
+    const knownFields = Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
+    if (knownFields === undefined || !isName(id) || !isName(status) || !this.#matchCall(type, item)) return null
+    this.extra.add(item, knownFields)
     for (const field of ['content', 'output']) {
       const parts = item[field]
       if (Array.isArray(parts) && !parts.every((part) => this.#readPart(part))) return null
@@ -148,21 +148,21 @@ class NativeReader {
 
   /** Whether a call has an id of its own, and a result its call. */
   #matchCall(type: string, { call_id: id }: JsonObject): boolean {
-    const called = resultTypes[type]
+    const calledType = resultTypes[type]
     const isCall = type.endsWith('_call')
-    if (called === undefined && !isCall) return true
+    if (calledType === undefined && !isCall) return true
     if (typeof id !== 'string' || !isName(id)) return false
-    if (!isCall) return this.#openCalls.get(id) === called && this.#openCalls.delete(id)
+    if (!isCall) return this.#openCalls.get(id) === calledType && this.#openCalls.delete(id)
     return !this.#openCalls.has(id) && this.#openCalls.set(id, type) !== undefined
   }
 
   #readPart(part: unknown): boolean {
     if (!isObject(part)) return false
     const { type, annotations, logprobs } = part
-    const known = typeof type === 'string' && Object.hasOwn(partFields, type) ? partFields[type] : undefined
-    if (known === undefined) return false
-    this.extra.add(part, known)
-    for (const noted of [annotations, logprobs]) if (!isEmpty(noted)) this.extra.settings.push(noted)
+    const knownFields = typeof type === 'string' && Object.hasOwn(partFields, type) ? partFields[type] : undefined
+    if (knownFields === undefined) return false
+    this.extra.add(part, knownFields)
+    for (const notes of [annotations, logprobs]) if (!isEmpty(notes)) this.extra.settings.push(notes)
     return true
   }
 
@@ -175,8 +175,8 @@ class NativeReader {
       this.extra.add(item, summaryFields, 'settings')
       return item
     }
-    const signed = openReasoning(container, '', { model, unseal })?.signed
-    return signed?.field === reasoningItemsField ? signed.value : undefined
+    const signedReasoning = openReasoning(container, '', { model, unseal })?.signed
+    return signedReasoning?.field === reasoningItemsField ? signedReasoning.value : undefined
   }
 }
 

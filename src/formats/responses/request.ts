@@ -103,25 +103,25 @@ export function translateRequest(
   const model = requireText(body['model'], 'model')
   refuseFields(body)
   const hasOwnTarget = targetApis?.has('responses') === true
-  const ignored = new Set<string>()
+  const ignoredFields = new Set<string>()
   const tools = new ToolSet()
   tools.addList(body['tools'], 'tools')
   addDeclaredTools(body['input'], tools)
-  if (hostsSearch) for (const field of tools.hostSearch(body['max_tool_calls'])) ignored.add(field)
+  if (hostsSearch) for (const field of tools.hostSearch(body['max_tool_calls'])) ignoredFields.add(field)
   const conversation = new Conversation()
   addInput(body['input'], {
     conversation,
     tools,
-    ignored,
+    ignored: ignoredFields,
     openReasoning: (container, shownText) => openReasoning(container, shownText, { model, unseal }),
   })
   const messages = conversation.toMessages(readOptionalText(body['instructions'], 'instructions') ?? '')
   if (messages.length === 0) throw invalidField('input', 'must hold at least one message', '至少要有一条消息')
   readOptionalBoolean(body['parallel_tool_calls'], 'parallel_tool_calls')
   const toolFields = toToolFields(tools, body)
-  for (const { type } of tools.dropped) ignored.add(`tools.${type}`)
-  const fields = translateFields(body, ignored)
-  if (tools.search !== undefined) ignored.delete('max_tool_calls')
+  for (const { type } of tools.dropped) ignoredFields.add(`tools.${type}`)
+  const fields = translateFields(body, ignoredFields)
+  if (tools.search !== undefined) ignoredFields.delete('max_tool_calls')
   return {
     chat: {
       model,
@@ -136,7 +136,7 @@ export function translateRequest(
       isCodex: isCodex(body),
       includesSources: isIncluded(body, 'web_search_call.action.sources'),
     },
-    ignored: [...ignored],
+    ignored: [...ignoredFields],
     hostedSearch: tools.search,
     ...(hasOwnTarget && tools.search === undefined ? { native: toNativeRequest(body, { model, unseal, isSealed, tools }) } : {}),
   }

@@ -129,9 +129,9 @@ function addCustomTool(tools: ToolSet, tool: JsonObject, path: string, namespace
   const [syntax, definition] = ['syntax', 'definition'].map((field) =>
     readOptionalText(format?.[field], `${path}.format.${field}`),
   )
-  const declared = { name, ...(namespace === undefined ? {} : { namespace }) }
+  const declaredName = { name, ...(namespace === undefined ? {} : { namespace }) }
   tools.customTools.push({
-    name: toFunctionName(declared),
+    name: toFunctionName(declaredName),
     ...readDescription(tool, path),
     ...(format === undefined ? {} : { format }),
   })
@@ -141,7 +141,7 @@ function addCustomTool(tools: ToolSet, tool: JsonObject, path: string, namespace
     ...(definition === undefined ? [] : [`It follows this ${syntax ?? 'lark'} grammar:\n${definition}`]),
   ]
   tools.addFunction(
-    { kind: 'custom', ...declared },
+    { kind: 'custom', ...declaredName },
     {
       description: description.filter((text) => text !== '').join('\n\n'),
       parameters: {
@@ -197,10 +197,10 @@ function readDescription(tool: JsonObject, path: string): JsonObject {
 /** The fields of the chat request: the tools, which of them may be called, and how many at once. */
 export function toToolFields(tools: ToolSet, { tool_choice: choice, parallel_tool_calls: isParallel }: JsonObject): JsonObject {
   const { functions, choice: toolChoice } = applyToolChoice(tools, choice)
-  const [dropped] = tools.dropped
+  const [droppedTool] = tools.dropped
   if (functions.length === 0) {
-    if (dropped !== undefined && choice !== 'none' && tools.functions.length === 0)
-      throw hostedToolError(dropped.type, dropped.path)
+    if (droppedTool !== undefined && choice !== 'none' && tools.functions.length === 0)
+      throw hostedToolError(droppedTool.type, droppedTool.path)
     return {}
   }
   return {
@@ -227,20 +227,20 @@ function applyToolChoice(tools: ToolSet, choice: unknown): ToolSelection {
       )
     return { functions, choice }
   }
-  const chosen = requireObject(choice, 'tool_choice')
-  if (chosen['type'] !== 'allowed_tools') {
-    const name = requireFunctionName(tools, chosen, 'tool_choice')
+  const choiceObject = requireObject(choice, 'tool_choice')
+  if (choiceObject['type'] !== 'allowed_tools') {
+    const name = requireFunctionName(tools, choiceObject, 'tool_choice')
     return { functions, choice: { type: 'function', function: { name } } }
   }
   const droppedTypes = new Set<unknown>(tools.dropped.map(({ type }) => type))
-  const allowed = requireList(chosen['tools'], 'tool_choice.tools').flatMap((tool, i) => {
+  const namesOfChoice = requireList(choiceObject['tools'], 'tool_choice.tools').flatMap((tool, i) => {
     const path = `tool_choice.tools[${i}]`
     const entry = requireObject(tool, path)
     // A hosted tool is one of several that may be called: the others remain.
     return droppedTypes.has(entry['type']) ? [] : [requireFunctionName(tools, entry, path)]
   })
-  const mode = chosen['mode'] === 'required' ? 'required' : 'auto'
-  const allowedNames = new Set(allowed)
+  const mode = choiceObject['mode'] === 'required' ? 'required' : 'auto'
+  const allowedNames = new Set(namesOfChoice)
   return { functions: functions.filter((tool) => allowedNames.has(getFunctionName(tool))), choice: mode }
 }
 
@@ -256,8 +256,8 @@ function requireFunctionName(tools: ToolSet, { type, name, namespace }: JsonObje
 }
 
 function getFunctionName(tool: JsonObject): string {
-  const { function: called } = tool
-  return isObject(called) ? String(called['name']) : ''
+  const { function: functionTool } = tool
+  return isObject(functionTool) ? String(functionTool['name']) : ''
 }
 
 function hostedToolError(type: string, path: string) {

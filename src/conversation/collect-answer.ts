@@ -29,9 +29,9 @@ export class AnswerCollector {
   #joinCall(piece: Extract<AnswerEvent, { kind: 'call' }>): boolean {
     const call = this.#calls.get(piece.index)
     if (call === undefined || piece.index === null) {
-      const begun = { ...piece }
-      this.#calls.set(piece.index, begun)
-      this.#events.push(begun)
+      const newCall = { ...piece }
+      this.#calls.set(piece.index, newCall)
+      this.#events.push(newCall)
       return true
     }
     call.arguments += piece.arguments

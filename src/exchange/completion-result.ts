@@ -23,7 +23,7 @@ export function createCompletionResult(
   { x, callContext, usage }: ResultContext,
 ): CallResult {
   const model = x.route?.productId ?? x.product?.id ?? ''
-  const created = Math.floor(x.startedAt / 1000)
+  const createdSeconds = Math.floor(x.startedAt / 1000)
   const id = `chatcmpl-${x.id}`
   const extraFields = annotations.length === 0 ? {} : { annotations }
   const usageFields = {
@@ -44,11 +44,11 @@ export function createCompletionResult(
   if (x.chat?.stream !== true) {
     const message = { role: 'assistant', content, refusal: null, ...extraFields }
     const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }]
-    const body = JSON.stringify({ id, object: 'chat.completion', created, model, choices, usage: usageFields })
+    const body = JSON.stringify({ id, object: 'chat.completion', created: createdSeconds, model, choices, usage: usageFields })
     return { usage, final: { kind: 'reply', reply: { status: 200, headers: jsonHeaders, body } } }
   }
   openStream(callContext)
-  const head = { id, object: 'chat.completion.chunk', created, model }
+  const head = { id, object: 'chat.completion.chunk', created: createdSeconds, model }
   const choice = (delta: object, finish: string | null) => [{ index: 0, delta, logprobs: null, finish_reason: finish }]
   const chunks: object[] = [
     { ...head, choices: choice({ role: 'assistant', content: '' }, null) },

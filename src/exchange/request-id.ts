@@ -8,16 +8,16 @@ const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
 export function adoptRequestId(
   x: Pick<Exchange, 'id' | 'responseRequestId' | 'names'> & { readonly inbound: Pick<Inbound, 'headers'> },
 ): void {
-  const sent = x.inbound.headers[x.names.requestIdHeader]
-  if (typeof sent !== 'string' || !requestIdPattern.test(sent)) return
-  x.responseRequestId = sent
-  x.id = toExchangeId(sent)
+  const sentId = x.inbound.headers[x.names.requestIdHeader]
+  if (typeof sentId !== 'string' || !requestIdPattern.test(sentId)) return
+  x.responseRequestId = sentId
+  x.id = toExchangeId(sentId)
 }
 
 /** The id under which an exchange was recorded, from that id or the client's own; null if none can be that. */
 export function parseRecordedId(id: string): string | null {
-  const own = id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id
-  return requestIdPattern.test(own) || requestIdPattern.test(id) ? toExchangeId(id) : null
+  const ownId = id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id
+  return requestIdPattern.test(ownId) || requestIdPattern.test(id) ? toExchangeId(id) : null
 }
 
 const idPrefix = 'mbr_'

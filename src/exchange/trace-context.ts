@@ -5,8 +5,8 @@ const pattern = /^(?!ff)[\da-f]{2}-((?!0{32})[\da-f]{32})-(?!0{16})[\da-f]{16}-[
 
 /** The header if it is valid; anything else could put other text into logs and requests. */
 export function readTraceparent({ headers }: Pick<Inbound, 'headers'>): string | undefined {
-  const sent = headers['traceparent']
-  return typeof sent === 'string' && pattern.test(sent) ? sent : undefined
+  const traceparent = headers['traceparent']
+  return typeof traceparent === 'string' && pattern.test(traceparent) ? traceparent : undefined
 }
 
 export function readTraceId(inbound: Pick<Inbound, 'headers'>): string | undefined {

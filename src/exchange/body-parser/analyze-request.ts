@@ -82,12 +82,12 @@ export function analyzeRequest(
   const fields = collectFields(chat.body, passRequestFields, (name, value) => {
     const range = ranges.get(name)
     const isLong = range !== undefined && range[1] - range[0] > maxInlineLength
-    const sent = toSentValue(name, value, isLong)
-    if (!isLong) return [name, sent, null]
-    return [name, null, [sent === value ? range : texts.addValue(sent)]]
+    const sentValue = toSentValue(name, value, isLong)
+    if (!isLong) return [name, sentValue, null]
+    return [name, null, [sentValue === value ? range : texts.addValue(sentValue)]]
   })
   const forms = new Map(targets.map((target) => toRequestForm(target, format)).map((form) => [toFormKey(form), form]))
-  const prepared =
+  const preparedParts =
     prepareParts === null
       ? []
       : [...forms].map(([key, form]) => [key, writeParts(() => prepareParts(chat, form), texts)] as const)
@@ -106,7 +106,7 @@ export function analyzeRequest(
     text: memory instanceof ArrayBuffer ? memory : null,
     bodyBytes,
     fields,
-    prepared,
+    prepared: preparedParts,
     count: countPrompt(chat),
     hash: hashBody(Buffer.from(memory, 0, bodyBytes), chat),
     hasImages: hasImages(chat),
@@ -150,11 +150,11 @@ function collectFields(
   toField: (name: string, value: unknown) => SerializedField,
 ): SerializedField[] {
   const fields: SerializedField[] = []
-  let named = 0
+  let namedCount = 0
   for (const [name, value] of Object.entries(body)) {
     if (isPassable(name, passRequestFields)) fields.push(toField(name, value))
-    else if (!isDroppedSilently(name) && fitsInHeader(name) && named < maxNamesInHeader) {
-      named++
+    else if (!isDroppedSilently(name) && fitsInHeader(name) && namedCount < maxNamesInHeader) {
+      namedCount++
       fields.push([name, null, null])
     }
   }
@@ -175,7 +175,7 @@ function stripImages(message: unknown): unknown {
   const parts = content.filter(isRecord).map(({ type, text }) => (typeof text === 'string' ? { type, text } : { type }))
   const isShort = parts.reduce((sum, { type, text = '' }) => sum + String(type).length + text.length, 0) <= maxLastUserLength
   if (parts.length <= maxLastUserParts && isShort) return { role, content: parts }
-  const joined = {
+  const textPart = {
     type: 'text',
     text: cut(
       parts
@@ -185,7 +185,7 @@ function stripImages(message: unknown): unknown {
     ),
   }
   const hasImage = parts.some(({ type }) => type === 'image_url')
-  return { role, content: hasImage ? [joined, { type: 'image_url' }] : [joined] }
+  return { role, content: hasImage ? [textPart, { type: 'image_url' }] : [textPart] }
 }
 
 /** Its users ignore blanks around it. */
@@ -250,11 +250,11 @@ class JsonWriter extends ByteWriter {
 
 /** Ranges that touch become one. */
 function mergeRanges(ranges: readonly ByteRange[]): readonly ByteRange[] {
-  const merged: ByteRange[] = []
+  const mergedRanges: ByteRange[] = []
   for (const range of ranges) {
-    const last = merged.at(-1)
-    if (last !== undefined && last[1] === range[0]) merged[merged.length - 1] = [last[0], range[1]]
-    else merged.push(range)
+    const last = mergedRanges.at(-1)
+    if (last !== undefined && last[1] === range[0]) mergedRanges[mergedRanges.length - 1] = [last[0], range[1]]
+    else mergedRanges.push(range)
   }
-  return merged
+  return mergedRanges
 }

@@ -19,10 +19,10 @@ export class BufferPool {
     if (bytes > bufferBytes) return null
     const buffer = this.#free.pop()
     if (buffer !== undefined || this.#allocated === maxBuffers) return buffer ?? null
-    const created = new SharedArrayBuffer(bufferBytes)
+    const newBuffer = new SharedArrayBuffer(bufferBytes)
     this.#allocated++
-    this.#reclaimed.register(created, null)
-    return created
+    this.#reclaimed.register(newBuffer, null)
+    return newBuffer
   }
 
   /** Returns the buffer to the pool. The caller must hold no reference. */

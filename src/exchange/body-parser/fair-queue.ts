@@ -43,9 +43,9 @@ export class FairQueue<Job extends QueuedRequest> {
   /** Adds to the time that the member has used. */
   charge(member: string, micros: number): void {
     const at = this.#now()
-    const used = { micros: this.#readUsed(member, at) + micros, at }
+    const usedTime = { micros: this.#readUsed(member, at) + micros, at }
     this.#used.delete(member)
-    this.#used.set(member, used)
+    this.#used.set(member, usedTime)
     for (const [other, { at: chargedAt }] of this.#used) {
       if (at - chargedAt <= maxAgeMs) break
       this.#used.delete(other)
@@ -58,15 +58,15 @@ export class FairQueue<Job extends QueuedRequest> {
     if (queue === undefined) this.#queues.push((queue = { member: job.member, jobs: [] }))
     queue.jobs.push(job)
     this.#bytes += job.bytes
-    const evicted: Job[] = []
+    const evictedJobs: Job[] = []
     while (this.#bytes > this.#maxBytes && this.#bytes > job.bytes) {
       const last = this.#findLargest(queue)?.jobs.at(-1)
       if (last === undefined) break
       this.remove(last)
-      evicted.push(last)
+      evictedJobs.push(last)
       if (last === job) break
     }
-    return evicted
+    return evictedJobs
   }
 
   /** The first job of the member with the least used time; between equals, of the one that has waited longest. */
@@ -74,8 +74,8 @@ export class FairQueue<Job extends QueuedRequest> {
     const at = this.#now()
     let [next, least] = [0, Infinity]
     for (const [index, { member }] of this.#queues.entries()) {
-      const used = this.#readUsed(member, at)
-      if (used < least) [next, least] = [index, used]
+      const usedMicros = this.#readUsed(member, at)
+      if (usedMicros < least) [next, least] = [index, usedMicros]
     }
     const [queue] = this.#queues.splice(next, 1)
     const job = queue?.jobs.shift()
@@ -96,8 +96,8 @@ export class FairQueue<Job extends QueuedRequest> {
   }
 
   #readUsed(member: string, at: number): number {
-    const used = this.#used.get(member)
-    return used === undefined || at - used.at > maxAgeMs ? 0 : used.micros * 2 ** ((used.at - at) / halfLifeMs)
+    const usedTime = this.#used.get(member)
+    return usedTime === undefined || at - usedTime.at > maxAgeMs ? 0 : usedTime.micros * 2 ** ((usedTime.at - at) / halfLifeMs)
   }
 
   /** The queue with the most bytes; between equals the newcomer's. */

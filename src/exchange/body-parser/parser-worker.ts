@@ -58,12 +58,12 @@ const minCollectedBytes = 4 * 2 ** 20
 
 async function handleRequest(request: ParseRequest): Promise<ParseOutcome> {
   const { chunks } = request
-  const raw = joinTransferredChunks(chunks)
+  const rawBody = joinTransferredChunks(chunks)
   try {
-    const [chat, translated] = await readChat(raw, request)
+    const [chat, translation] = await readChat(rawBody, request)
     // The chat has copies of all strings.
-    freeMemory(raw.buffer)
-    return { kind: 'done', result: await analyze(chat, request), translated }
+    freeMemory(rawBody.buffer)
+    return { kind: 'done', result: await analyze(chat, request), translated: translation }
   } catch (error) {
     // Any other error ends this thread; the main thread handles its exit.
     if (!(error instanceof GatewayError)) throw error
@@ -86,12 +86,12 @@ async function readChat(
 }
 
 function extendChat(raw: Buffer, { messages, toolChoice, format, bytes }: NonNullable<ParseRequest['extension']>): ChatRequest {
-  const parsed = parseJson(raw.toString(), ownJsonBounds)
-  if (!isRecord(parsed)) throw new Error('the analyzed request is no object')
-  const { tool_choice: _, ...body } = parsed
+  const analyzedRequest = parseJson(raw.toString(), ownJsonBounds)
+  if (!isRecord(analyzedRequest)) throw new Error('the analyzed request is no object')
+  const { tool_choice: _, ...body } = analyzedRequest
   const all = Array.isArray(body['messages']) ? [...(body['messages'] as unknown[]), ...messages] : messages
-  const extended = { ...body, messages: all, ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }) }
-  return toChatRequest(extended, { bytes, ...(format === undefined ? {} : { format }) })
+  const extendedBody = { ...body, messages: all, ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }) }
+  return toChatRequest(extendedBody, { bytes, ...(format === undefined ? {} : { format }) })
 }
 
 async function analyze(chat: ChatRequest, { leasedBuffer, targetFacts }: ParseRequest): Promise<AnalysisResult> {

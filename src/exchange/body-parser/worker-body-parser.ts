@@ -138,8 +138,8 @@ export class WorkerBodyParser implements BodyParser {
         this.#queue.remove(job)
         reject(new ClientDisconnected(zeroUsage))
       })
-      for (const evicted of this.#queue.enqueue(job))
-        evicted.reject(new GatewayError('temporarily_unavailable', { retryAfter: 1 }))
+      for (const evictedJob of this.#queue.enqueue(job))
+        evictedJob.reject(new GatewayError('temporarily_unavailable', { retryAfter: 1 }))
       this.#startNext()
     })
   }

@@ -172,9 +172,9 @@ function mapFailure(
       services.telemetry.recordPluginError(x, plugin.name, 'onFailure', error)
     }
   }
-  const mapped = toFailure(failure)
-  if (mapped.details.upstreamStatus !== undefined) x.debug.upstreamStatus = mapped.details.upstreamStatus
-  return mapped
+  const mappedFailure = toFailure(failure)
+  if (mappedFailure.details.upstreamStatus !== undefined) x.debug.upstreamStatus = mappedFailure.details.upstreamStatus
+  return mappedFailure
 }
 
 /** Configurations run without a type check, and a value that is no failure must not replace the failure. */
@@ -196,8 +196,8 @@ async function runSettleHooks(
   for (const plugin of hooks.settle) {
     if (!hasPluginSlots(x, plugin)) continue
     try {
-      const done = plugin.onSettle?.(x, outcome, services)
-      if (done instanceof Promise) await done
+      const hookResult = plugin.onSettle?.(x, outcome, services)
+      if (hookResult instanceof Promise) await hookResult
     } catch (error) {
       // The response stands. A settlement that failed stays pending: its hold remains and it is retried.
       services.telemetry.recordPluginError(x, plugin.name, 'onSettle', error)
@@ -272,8 +272,8 @@ class ChainCallContext implements CallContext {
   async #runResponseHooks(head: ResponseHead): Promise<void> {
     for (const plugin of this.#hooks.response) {
       if (!hasPluginSlots(this.#x, plugin)) continue
-      const done = plugin.onResponse?.(this.#x, head, this.#services)
-      if (done instanceof Promise) await done
+      const hookResult = plugin.onResponse?.(this.#x, head, this.#services)
+      if (hookResult instanceof Promise) await hookResult
     }
   }
 

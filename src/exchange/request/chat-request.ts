@@ -143,15 +143,15 @@ function findIllFormed(value: unknown, path: string): string | null {
   if (typeof value !== 'object' || value === null) return null
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      const found = findIllFormed(value[i], `${path}[${i}]`)
-      if (found !== null) return found
+      const illFormedPath = findIllFormed(value[i], `${path}[${i}]`)
+      if (illFormedPath !== null) return illFormedPath
     }
     return null
   }
   for (const [name, item] of Object.entries(value)) {
     // A name that cannot be shown is reported as the field that contains it.
-    const found = name.isWellFormed() ? findIllFormed(item, path === '' ? name : `${path}.${name}`) : path
-    if (found !== null) return found
+    const illFormedPath = name.isWellFormed() ? findIllFormed(item, path === '' ? name : `${path}.${name}`) : path
+    if (illFormedPath !== null) return illFormedPath
   }
   return null
 }

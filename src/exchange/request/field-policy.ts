@@ -118,14 +118,15 @@ export function findForbiddenField(
 ): GatewayError | null {
   const { fields, tool, part, values } = getAnalysis(chat)?.violations ?? findFieldViolations(chat)
   if (fields.length === 0 && tool === null && part === null && values.length === 0) return null
-  const allowed = getAllowedFields()
-  const field = fields.find((name) => !allowed.has(name))
+  const allowedFields = getAllowedFields()
+  const field = fields.find((name) => !allowedFields.has(name))
   if (field !== undefined)
     return invalidRequest(
       { en: `'${field}' is not supported here; remove it.`, zh: `此处不提供 '${field}'，请去掉该字段。` },
       field,
     )
-  const violation = (allowed.has('tools') ? null : tool) ?? part ?? values.find(({ param }) => !allowed.has(param)) ?? null
+  const violation =
+    (allowedFields.has('tools') ? null : tool) ?? part ?? values.find(({ param }) => !allowedFields.has(param)) ?? null
   return violation === null ? null : invalidRequest(violation.detail, violation.param)
 }
 
@@ -210,14 +211,14 @@ export function splitFields(
   { kind, responses, passRequestFields, passCostFields }: FieldPolicy,
 ): { readonly fields: Record<string, unknown>; readonly dropped: readonly string[] } {
   const fields: Record<string, unknown> = {}
-  const dropped: string[] = []
-  const known = knownFields[responses ? 'responses' : kind]
+  const droppedFields: string[] = []
+  const knownNames = knownFields[responses ? 'responses' : kind]
   for (const [field, value] of Object.entries(getFields(chat))) {
-    const isPassed = known.has(field) || passRequestFields.includes(field) || (passCostFields && costFields.has(field))
+    const isPassed = knownNames.has(field) || passRequestFields.includes(field) || (passCostFields && costFields.has(field))
     if (isPassed) fields[field] = value
-    else if (!silentFields.has(field)) dropped.push(field)
+    else if (!silentFields.has(field)) droppedFields.push(field)
   }
-  return { fields, dropped }
+  return { fields, dropped: droppedFields }
 }
 
 /** The fields of an image request to forward. */

@@ -111,13 +111,13 @@ function addPart(count: PromptCount, part: unknown, isPrintedAsJson: boolean): v
     if (isPrintedAsJson) addJson(count, part, true)
     return
   }
-  const found = findMedia(part)
-  if (found !== null) {
-    count.media.push(found.item)
-    count.mediaBytes += found.length
+  const media = findMedia(part)
+  if (media !== null) {
+    count.media.push(media.item)
+    count.mediaBytes += media.length
     addConstant(count, tokensAroundMessage)
     // Names and settings beside the file are printed by few templates.
-    addJson(count, found.rest, false)
+    addJson(count, media.rest, false)
   } else if (part['type'] === 'text' && typeof part['text'] === 'string' && !isPrintedAsJson) {
     count.maxTextTokens++
     addText(count, part['text'])

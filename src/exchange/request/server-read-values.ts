@@ -38,8 +38,8 @@ export function findOutsideReference(body: Readonly<Record<string, unknown>>): F
 const schemaName = /^[\w$-]+(?:#.*)?$/
 
 function hasOutsideReference(value: unknown): boolean {
-  const found = { named: false, based: false }
-  return readReferences(value, found) || (found.named && found.based)
+  const foundReferences = { named: false, based: false }
+  return readReferences(value, foundReferences) || (foundReferences.named && foundReferences.based)
 }
 
 /** Returns true at a reference that names another document by itself. */

@@ -15,21 +15,21 @@ export function replaceMedia(
   messages: readonly unknown[],
   kinds: readonly FilePartKind[],
 ): { readonly messages: readonly unknown[]; readonly kinds: readonly FilePartKind[] } {
-  const found = new Set<FilePartKind>()
+  const foundKinds = new Set<FilePartKind>()
   if (kinds.length === 0) return { messages, kinds: [] }
-  const replaced = messages.map((message) => {
+  const replacedMessages = messages.map((message) => {
     if (!isRecord(message) || !Array.isArray(message['content'])) return message
     const parts = message['content'] as readonly unknown[]
     const content = parts.map((part) => {
       const kind = isRecord(part) ? getFilePartKind(part) : null
       if (!isRecord(part) || kind === null || !kinds.includes(kind)) return part
-      found.add(kind)
+      foundKinds.add(kind)
       const { cache_control: mark } = part
       return { type: 'text', text: notes[kind], ...(mark === undefined ? {} : { cache_control: mark }) }
     })
     return content.every((part, i) => part === parts[i]) ? message : { ...message, content: joinTexts(content) }
   })
-  return found.size === 0 ? { messages, kinds: [] } : { messages: replaced, kinds: [...found] }
+  return foundKinds.size === 0 ? { messages, kinds: [] } : { messages: replacedMessages, kinds: [...foundKinds] }
 }
 
 /** Kinds of files in the messages, and whether a tool's result has one. */

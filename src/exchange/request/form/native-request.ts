@@ -67,14 +67,14 @@ export function mapObjects(
   map: (item: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>> | null | undefined,
 ): readonly Readonly<Record<string, unknown>>[] | null {
   if (!Array.isArray(list)) return null
-  const mapped: Readonly<Record<string, unknown>>[] = []
+  const mappedObjects: Readonly<Record<string, unknown>>[] = []
   for (const item of list as unknown[]) {
     const result =
       typeof item === 'object' && item !== null && !Array.isArray(item) ? map(item as Readonly<Record<string, unknown>>) : null
     if (result === null) return null
-    if (result !== undefined) mapped.push(result)
+    if (result !== undefined) mappedObjects.push(result)
   }
-  return mapped
+  return mappedObjects
 }
 
 export function toNameSet(words: string): ReadonlySet<string> {

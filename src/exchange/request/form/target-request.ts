@@ -83,12 +83,12 @@ export function toFormMessages(
 ): { readonly messages: readonly unknown[]; readonly dropped: readonly string[] } {
   const { messages, kinds } = replaceMedia(sent, refusedMedia)
   const hasOtherRole = developerRole !== 'developer' && messages.some(isDeveloper)
-  const paid = keepsMarks ? [] : [...listPaidFields(messages), ...listPaidFields(body['tools'])]
+  const paidFields = keepsMarks ? [] : [...listPaidFields(messages), ...listPaidFields(body['tools'])]
   return {
     messages: hasOtherRole
       ? messages.map((message) => (isDeveloper(message) ? { ...message, role: developerRole } : message))
       : messages,
-    dropped: [...new Set([...kinds.map((kind) => `messages.${kind}`), ...paid])],
+    dropped: [...new Set([...kinds.map((kind) => `messages.${kind}`), ...paidFields])],
   }
 }
 

@@ -67,13 +67,13 @@ function createRouteTable(router: Router): Middleware {
 
 /** Loads the website at its first request: starting and serving turns do not need it, and it is a fifth of the code they would load. */
 function lazy(load: () => Promise<Middleware>): () => Promise<Middleware> {
-  let loading: Promise<Middleware> | undefined
+  let loadingMiddleware: Promise<Middleware> | undefined
   return () => {
-    loading ??= load().catch((error: unknown) => {
+    loadingMiddleware ??= load().catch((error: unknown) => {
       // The load fails when the process has no file descriptor left; the next request tries again.
-      loading = undefined
+      loadingMiddleware = undefined
       throw error
     })
-    return loading
+    return loadingMiddleware
   }
 }

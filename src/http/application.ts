@@ -32,12 +32,12 @@ export class Application extends Koa {
   async handleRequest(ctx: Context, middleware: MiddlewareChain): Promise<void> {
     const { res } = ctx
     res.statusCode = 404
-    let thrown: unknown
+    let thrownError: unknown
     try {
       await middleware(ctx)
       if (ctx.respond === false) return
     } catch (error) {
-      thrown = error
+      thrownError = error
     }
     // Last, because a response with a header already set takes Node's slow path for the headers given to `writeHead`.
     if (!res.headersSent)
@@ -45,7 +45,7 @@ export class Application extends Koa {
     await new Promise<void>((resolve) => this.bodyDiscarder.respondAfterBody(ctx.req, res, resolve))
     const { statusCode } = res
     await koa.handleRequest.call(this, ctx, async () => {
-      if (thrown !== undefined) throw thrown
+      if (thrownError !== undefined) throw thrownError
       res.statusCode = statusCode
     })
   }

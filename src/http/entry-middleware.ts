@@ -21,15 +21,15 @@ import { destroyResponse } from './response/response-writer.ts'
 import { createProxyWarnings } from './proxy-warnings.ts'
 
 export function createEntryMiddleware(services: Services): Middleware {
-  const trusted = parseNetworks(services.config.listen.trustedProxies)
-  const warnAboutProxy = createProxyWarnings(trusted, services)
+  const trustedProxies = parseNetworks(services.config.listen.trustedProxies)
+  const warnAboutProxy = createProxyWarnings(trustedProxies, services)
   return async (ctx: Context, next: Next) => {
     const { req } = ctx
     const peer = req.socket?.remoteAddress
-    const forwarded = req.headers['x-forwarded-for']
+    const forwardedFor = req.headers['x-forwarded-for']
     const isProbe = probePaths.has(ctx.path)
     warnAboutProxy({ peer, headers: req.headers, isProbe })
-    const state: RequestState = { address: resolveClientIp(peer, forwarded, trusted) }
+    const state: RequestState = { address: resolveClientIp(peer, forwardedFor, trustedProxies) }
     ctx.state = state
     try {
       if (!isProbe) {

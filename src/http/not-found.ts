@@ -16,8 +16,8 @@ export function createNotFoundHandler(layers: Layers, services: Services): Middl
     ),
   ].join(', ')
   return (ctx) => {
-    const matching = layers.filter((layer) => layer.match(ctx.path) && !namesUnknownMethod(ctx.path, layer))
-    const methods = new Set(matching.flatMap((layer) => layer.methods))
+    const matchingLayers = layers.filter((layer) => layer.match(ctx.path) && !namesUnknownMethod(ctx.path, layer))
+    const methods = new Set(matchingLayers.flatMap((layer) => layer.methods))
     if (methods.size > 0) throw new GatewayError('method_not_allowed', { headers: { allow: [...methods].join(', ') } })
     const intendedPath = guessIntendedPath(ctx.path, apiRoutes)
     if (intendedPath === null && !/^\/v1(?:beta)?\//.test(ctx.path)) throw new GatewayError('not_found')

@@ -49,8 +49,8 @@ export function createServeOperatorEndpoint(router: Router, services: Services):
     const respond = async (ctx: Context, admitted: OperatorActor): Promise<void> => {
       const client = getClientInfo(ctx, services)
       const query = endpoint.query && validate(endpoint.query, ctx.query)
-      const sent = endpoint.body && (await readJson(ctx.req, toBodyReadOptions(ctx, services)))
-      const body = endpoint.body && validate(endpoint.body, sent)
+      const sentBody = endpoint.body && (await readJson(ctx.req, toBodyReadOptions(ctx, services)))
+      const body = endpoint.body && validate(endpoint.body, sentBody)
       // A body takes as long as its sender wants, and the role may be gone since.
       const actor = endpoint.body === undefined ? admitted : await requireOperator(ctx, endpoint.operator, services)
       const reason = typeof body?.['reason'] === 'string' ? body['reason'] : null
@@ -68,7 +68,12 @@ export function createServeOperatorEndpoint(router: Router, services: Services):
         return
       }
       const run = async (): Promise<Answer> => ({ status: endpoint.status ?? 200, body: JSON.stringify(await act()) })
-      const answer = await runOnce(ctx, { actor, sent, showsSecret: endpoint.operator.showsSecret === true }, run, services)
+      const answer = await runOnce(
+        ctx,
+        { actor, sent: sentBody, showsSecret: endpoint.operator.showsSecret === true },
+        run,
+        services,
+      )
       ctx.status = answer.status
       ctx.type = 'application/json'
       ctx.body = answer.body
@@ -93,16 +98,16 @@ const maxConcurrent = 8
 
 /** Counts a request until the returned function is called. @throws GatewayError `rate_limited` */
 function createOccupancy(): (actor: OperatorActor) => () => void {
-  const running = new Map<string, number>()
+  const runningByOwner = new Map<string, number>()
   return (actor) => {
     const owner = actor.kind === 'shell' ? actor.session : actor.account
-    const before = running.get(owner) ?? 0
+    const before = runningByOwner.get(owner) ?? 0
     if (before >= maxConcurrent) throw new GatewayError('rate_limited', { message: tooManyMessage, retryAfter: 1 })
-    running.set(owner, before + 1)
+    runningByOwner.set(owner, before + 1)
     return () => {
-      const left = (running.get(owner) ?? 1) - 1
-      if (left === 0) running.delete(owner)
-      else running.set(owner, left)
+      const remainingCount = (runningByOwner.get(owner) ?? 1) - 1
+      if (remainingCount === 0) runningByOwner.delete(owner)
+      else runningByOwner.set(owner, remainingCount)
     }
   }
 }
@@ -133,13 +138,13 @@ async function runOnce(
   const fingerprint = createHash('sha256')
     .update(`${ctx.method} ${ctx.path}\n${JSON.stringify(sent)}`)
     .digest('base64url')
-  const earlier = await operators.beginRequest(hash, fingerprint, clock.now())
-  if (earlier !== undefined) {
-    if (earlier.fingerprint !== fingerprint) throw createConflict(conflicts.otherRequest)
-    if (earlier.answer === null) throw createConflict(conflicts.unfinished)
-    if (earlier.answer.body === null) throw createConflict(conflicts.secret)
+  const earlierRequest = await operators.beginRequest(hash, fingerprint, clock.now())
+  if (earlierRequest !== undefined) {
+    if (earlierRequest.fingerprint !== fingerprint) throw createConflict(conflicts.otherRequest)
+    if (earlierRequest.answer === null) throw createConflict(conflicts.unfinished)
+    if (earlierRequest.answer.body === null) throw createConflict(conflicts.secret)
     ctx.set('idempotent-replayed', 'true')
-    return { status: earlier.answer.status, body: earlier.answer.body }
+    return { status: earlierRequest.answer.status, body: earlierRequest.answer.body }
   }
   try {
     const answer = await run()

@@ -27,22 +27,22 @@ export async function findPageOperator(ctx: Context, services: Services): Promis
   const token = readOperatorCookie(ctx, services)
   let actor = token === null ? undefined : await consoleSessions.resolve(token)
   if (actor === undefined) return undefined
-  const found = actor
-  const account = found.kind === 'session' ? await services.store.accounts.find(found.account) : undefined
-  const needsProof = found.kind === 'session' && !isStepUpFresh(found, services.clock.now())
+  const consoleActor = actor
+  const account = consoleActor.kind === 'session' ? await services.store.accounts.find(consoleActor.account) : undefined
+  const needsProof = consoleActor.kind === 'session' && !isStepUpFresh(consoleActor, services.clock.now())
   return {
     account: account ?? null,
-    offersPasskey: needsProof && (await passkeys.isOffered(found.account)),
+    offersPasskey: needsProof && (await passkeys.isOffered(consoleActor.account)),
     get actor() {
-      return actor ?? found
+      return actor ?? consoleActor
     },
     async stepUp(proof) {
-      if (found.kind !== 'session') return 'code'
-      const place = { session: found.session, purpose: 'step_up' } as const
-      const result = await secondFactors.verify(found.account, proof, place, getClientInfo(ctx, services))
+      if (consoleActor.kind !== 'session') return 'code'
+      const place = { session: consoleActor.session, purpose: 'step_up' } as const
+      const result = await secondFactors.verify(consoleActor.account, proof, place, getClientInfo(ctx, services))
       if (result.kind === 'refused') return result.why
-      await consoleSessions.stepUp(found.session)
-      actor = { ...found, verifiedAt: services.clock.now() }
+      await consoleSessions.stepUp(consoleActor.session)
+      actor = { ...consoleActor, verifiedAt: services.clock.now() }
       return null
     },
   }
@@ -65,9 +65,9 @@ export function guardActions(actions: OperatorActions): PageActions<PageContext>
   const guard =
     ({ access, run }: OperatorAction): PageActions<PageContext>[string] =>
     async (context, form) => {
-      const own = requireOperatorContext(context)
-      await authorize(own, access, form)
-      return run(own, form)
+      const operatorContext = requireOperatorContext(context)
+      await authorize(operatorContext, access, form)
+      return run(operatorContext, form)
     }
   return Object.fromEntries(Object.entries(actions).map(([name, action]) => [name, guard(action)]))
 }

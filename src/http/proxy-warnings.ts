@@ -20,12 +20,12 @@ export function createProxyWarnings(
   { log, origins, config }: Pick<Services, 'log' | 'origins' | 'config'>,
 ): (request: ProxiedRequest) => void {
   const privateRanges = createPrivateNetworks()
-  const warned = new Set<string>()
+  const warnedFaults = new Set<string>()
   /** Trusted proxies that have sent no address: where one of them then sends one, a client has written it. */
   const silent = new Set<string>()
   const warnOnce = (fault: string, details: object, message: string): void => {
-    if (warned.has(fault)) return
-    warned.add(fault)
+    if (warnedFaults.has(fault)) return
+    warnedFaults.add(fault)
     log.warn(details, message)
   }
 
@@ -69,13 +69,13 @@ export function createProxyWarnings(
   }
 
   const checkOrigin = (proxy: string, headers: IncomingHttpHeaders): void => {
-    const seen = findPublicOrigin(headers)
-    if (seen === null || [origins.site, origins.base, config.console.origin].includes(seen)) return
+    const seenOrigin = findPublicOrigin(headers)
+    if (seenOrigin === null || [origins.site, origins.base, config.console.origin].includes(seenOrigin)) return
     warnOnce(
       'origin',
-      { proxy, origin: seen },
-      `clients reach this server at ${seen} through the trusted proxy ${proxy}, but links, emails and cookies are made for ${origins.site}. ` +
-        `If ${seen} is its public address, set SITE_URL=${seen}`,
+      { proxy, origin: seenOrigin },
+      `clients reach this server at ${seenOrigin} through the trusted proxy ${proxy}, but links, emails and cookies are made for ${origins.site}. ` +
+        `If ${seenOrigin} is its public address, set SITE_URL=${seenOrigin}`,
     )
   }
 

@@ -127,8 +127,8 @@ class HttpInbound implements Inbound {
     })
     try {
       if (body.bytes > workerThresholdBytes) return await this.#parseLargeChat(body, member, hostsSearch)
-      const raw = concatChunks(body.chunks)
-      return translation?.translateRequest(raw, member, { hostsSearch }) ?? parseChatRequest(raw)
+      const rawBody = concatChunks(body.chunks)
+      return translation?.translateRequest(rawBody, member, { hostsSearch }) ?? parseChatRequest(rawBody)
     } finally {
       if (this.#largeChat === undefined || this.#isDisposed || body.bytes <= maxUncountedTextBytes) body.release()
       else this.#countedBody = body

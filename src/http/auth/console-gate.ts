@@ -27,8 +27,9 @@ const probePaths: ReadonlySet<string> = new Set([...getPaths(health), ...getPath
 
 export function createConsoleGate(services: Services): ConsoleGate {
   const { origin, networks } = services.config.console
-  const allowed = parseNetworks(networks)
-  const isOutside = (ctx: Context): boolean => networks.length > 0 && !isInNetworks((ctx.state as RequestState).address, allowed)
+  const allowedNetworks = parseNetworks(networks)
+  const isOutside = (ctx: Context): boolean =>
+    networks.length > 0 && !isInNetworks((ctx.state as RequestState).address, allowedNetworks)
   return {
     services: origin === null ? null : withOrigin(services, origin),
     // Probes of a balancer may have any host.
@@ -51,8 +52,8 @@ export function isFrontPage({ path }: Pick<Context, 'path'>): boolean {
 
 /** The port may be written although it is the scheme's own. */
 function isHostOf(host: string, origin: string): boolean {
-  const { protocol, host: own } = new URL(origin)
-  return host !== '' && URL.parse(`${protocol}//${host}`)?.host === own
+  const { protocol, host: originHost } = new URL(origin)
+  return host !== '' && URL.parse(`${protocol}//${host}`)?.host === originHost
 }
 
 function withOrigin(services: Services, site: string): Services {

@@ -5,8 +5,8 @@ import { listSessionTokens, readSignInStep, setDeviceCookie, setSessionCookie, s
 
 /** Sets the session's cookie, ends the sessions that the browser had before, and forgets where a sign-in stood. */
 export async function openSession(ctx: Context, services: Services, account: string, token: string): Promise<void> {
-  const earlier = listSessionTokens(ctx, services).slice(0, 4)
-  for (const each of earlier) if (each !== token) await services.membership.sessions.endByToken(each)
+  const earlierTokens = listSessionTokens(ctx, services).slice(0, 4)
+  for (const each of earlierTokens) if (each !== token) await services.membership.sessions.endByToken(each)
   setSessionCookie(ctx, services, token)
   setDeviceCookie(ctx, services, account)
   if (readSignInStep(ctx, services) !== null) setSignInStep(ctx, services, null)

@@ -4,7 +4,7 @@ import type { Services } from '../../services/services.ts'
 
 /** Applies to `/v1` and `/v1beta` except the MCP server, whose protocol requires that foreign origins are refused. */
 export function cors({ names }: Pick<Services, 'names'>): Middleware {
-  const exposed = [
+  const exposedHeaders = [
     'x-request-id',
     'request-id',
     names.requestIdHeader,
@@ -33,7 +33,7 @@ export function cors({ names }: Pick<Services, 'names'>): Middleware {
     if (!/^\/v1(?:beta)?\//.test(path) || path === '/v1/mcp' || path.startsWith('/v1/mcp/')) return next()
     // Koa sets it on the raw response as well, which streamed responses use directly.
     ctx.set('access-control-allow-origin', '*')
-    ctx.set('access-control-expose-headers', exposed)
+    ctx.set('access-control-expose-headers', exposedHeaders)
     if (ctx.method !== 'OPTIONS' || ctx.headers['access-control-request-method'] === undefined) return next()
     ctx.set('access-control-allow-methods', 'GET, POST, OPTIONS')
     ctx.set('access-control-allow-headers', ctx.get('access-control-request-headers') || '*')

@@ -34,8 +34,8 @@ const duplicateCookieMessage = {
 /** The values of all session cookies. A cookie of the name of earlier versions counts until its session ends; no other host can set it. */
 export function listSessionTokens(ctx: Context, { names, origins }: CookieServices): readonly string[] {
   const { cookie } = ctx.req.headers
-  const earlier = isHttps({ origins }) ? listCookieValues(cookie, toEarlierName(names.cookie)) : []
-  return earlier.length > 0 ? earlier : listCookieValues(cookie, names.cookie)
+  const earlierTokens = isHttps({ origins }) ? listCookieValues(cookie, toEarlierName(names.cookie)) : []
+  return earlierTokens.length > 0 ? earlierTokens : listCookieValues(cookie, names.cookie)
 }
 
 /** Replaces whatever session cookies the browser has. */
@@ -131,8 +131,8 @@ export function setSignInStep(ctx: Context, services: CookieServices, step: Sign
   const { way, email, invite, next, sentAt, isDelayed } = step
   const fields = { way, email, invite: invite ?? '', sent: String(sentAt), delayed: isDelayed ? '1' : '' }
   const value = [{ ...fields, next }, fields].map((each) => new URLSearchParams(each).toString())
-  const fitting = value.find(({ length }) => length <= maxStepChars)
-  if (fitting !== undefined) appendCookie(ctx, services, name, fitting, browserTokenMaxAgeSeconds)
+  const fittingValue = value.find(({ length }) => length <= maxStepChars)
+  if (fittingValue !== undefined) appendCookie(ctx, services, name, fittingValue, browserTokenMaxAgeSeconds)
 }
 
 export function readSignInStep(ctx: Context, services: CookieServices): SignInStep | null {

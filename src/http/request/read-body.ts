@@ -77,27 +77,27 @@ function receiveChunks(
     const chunks = new ChunkList({ ownsChunks: true })
     let bytesInSlice = 0
     const onData = (chunk: Buffer): void => {
-      read.receivedBytes += chunk.length
-      if (read.receivedBytes > maxBytes) return read.abort(createTooLargeError(maxBytes))
+      bodyRead.receivedBytes += chunk.length
+      if (bodyRead.receivedBytes > maxBytes) return bodyRead.abort(createTooLargeError(maxBytes))
       try {
-        reservation.grow(read.receivedBytes - reservation.bytes)
+        reservation.grow(bodyRead.receivedBytes - reservation.bytes)
       } catch (error) {
-        return read.abort(error as Error)
+        return bodyRead.abort(error as Error)
       }
       bytesInSlice += chunk.length
       // This may free the chunk.
       chunks.add(chunk)
-      if (read.receivedBytes > workerThresholdBytes && bytesInSlice >= sliceBytes) {
+      if (bodyRead.receivedBytes > workerThresholdBytes && bytesInSlice >= sliceBytes) {
         bytesInSlice = 0
         scheduler.yieldSlice(request)
       }
     }
-    const read: BodyRead = {
+    const bodyRead: BodyRead = {
       listIndex: -1,
       declaredBytes,
       receivedBytes: 0,
       abort(reason) {
-        scheduler.endRead(read)
+        scheduler.endRead(bodyRead)
         request.off('data', onData)
         // The rest is discarded.
         request.resume()
@@ -106,20 +106,20 @@ function receiveChunks(
     }
     // Has no effect after the end. `complete` means that all bytes have arrived, not that they will be read.
     const onAborted = (): void => {
-      scheduler.endRead(read)
+      scheduler.endRead(bodyRead)
       reject(invalidRequest({ en: 'the body ended before it was whole.', zh: '请求内容不完整，传输提前结束。' }))
     }
     // A request that is already destroyed emits no further 'close'.
     if (request.destroyed) return onAborted()
-    scheduler.beginRead(read)
+    scheduler.beginRead(bodyRead)
     request.on('data', onData)
     request.on('end', () => {
       // Every request closes, and an error with its stack is a thirtieth of a turn's work in this thread.
       request.off('close', onAborted)
-      scheduler.endRead(read)
-      if (read.receivedBytes <= workerThresholdBytes) scheduler.noteSmallRequest()
+      scheduler.endRead(bodyRead)
+      if (bodyRead.receivedBytes <= workerThresholdBytes) scheduler.noteSmallRequest()
       isReceived = true
-      resolve({ chunks: chunks.chunks, bytes: read.receivedBytes, release: () => reservation.release() })
+      resolve({ chunks: chunks.chunks, bytes: bodyRead.receivedBytes, release: () => reservation.release() })
     })
     request.on('error', onAborted)
     request.on('close', onAborted)

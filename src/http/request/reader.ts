@@ -15,8 +15,8 @@ interface NamedServices {
 export function readReader(ctx: Context, services: NamedServices): Reader {
   const header = ctx.get('accept-language')
   // Programs send `*`, which is no language.
-  const preferred = header === '' || header === '*' ? null : negotiateLanguage(ctx)
-  return { language: readLanguageCookie(ctx, services) ?? preferred, timeZone: parseTimeZone(ctx.get('x-time-zone')) }
+  const preferredLanguage = header === '' || header === '*' ? null : negotiateLanguage(ctx)
+  return { language: readLanguageCookie(ctx, services) ?? preferredLanguage, timeZone: parseTimeZone(ctx.get('x-time-zone')) }
 }
 
 /** The colours that the reader has chosen on the website. */

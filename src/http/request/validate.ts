@@ -32,7 +32,7 @@ function formatPath(path: readonly PropertyKey[]): string {
 function describeIssue(issue: Issue): LocalizedText {
   switch (issue.code) {
     case 'invalid_type':
-      return typeMessages[issue.expected] ?? invalid
+      return typeMessages[issue.expected] ?? invalidText
     case 'invalid_value': {
       const values = issue.values.map(String)
       return { en: `must be one of: ${values.join(', ')}`, zh: `必须是以下之一：${values.join('、')}` }
@@ -45,15 +45,15 @@ function describeIssue(issue: Issue): LocalizedText {
         return { en: `is longer than ${issue.maximum} characters`, zh: `超过 ${issue.maximum} 个字符` }
       return { en: `must be at most ${issue.maximum}`, zh: `不能大于 ${issue.maximum}` }
     case 'invalid_format':
-      if (issue.format !== 'regex') return invalid
+      if (issue.format !== 'regex') return invalidText
       if (issue.pattern === String(printable)) return { en: 'has control characters', zh: '含有控制字符' }
       return { en: `must match ${issue.pattern}`, zh: `必须匹配 ${issue.pattern}` }
     default:
-      return invalid
+      return invalidText
   }
 }
 
-const invalid = { en: 'is not valid', zh: '无效' }
+const invalidText = { en: 'is not valid', zh: '无效' }
 
 const typeMessages: Readonly<Record<string, LocalizedText>> = {
   string: { en: 'must be a string', zh: '必须是字符串' },

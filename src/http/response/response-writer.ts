@@ -104,9 +104,9 @@ export class ResponseWriter implements ResponseSink, CoalescedStream {
       this.#expectsEnd = false
       return true
     }
-    const buffered = this.#takeBuffer()
-    this.#isCoalescing = buffered !== ''
-    if (this.#isCoalescing && !this.#disconnected) this.#writeFrames(buffered)
+    const bufferedText = this.#takeBuffer()
+    this.#isCoalescing = bufferedText !== ''
+    if (this.#isCoalescing && !this.#disconnected) this.#writeFrames(bufferedText)
     return this.#isCoalescing
   }
 
@@ -181,9 +181,9 @@ export class ResponseWriter implements ResponseSink, CoalescedStream {
     client.#flushScheduled = false
     // The flush interval ends the wait.
     if (client.#expectsEnd && client.#buffer !== '') return
-    const buffered = client.#takeBuffer()
+    const bufferedText = client.#takeBuffer()
     if (client.#disconnected || client.#ended) return
-    if (buffered !== '') client.#writeFrames(buffered)
+    if (bufferedText !== '') client.#writeFrames(bufferedText)
     else if (!client.#hasWritten) client.#response.flushHeaders()
   }
 
@@ -194,9 +194,9 @@ export class ResponseWriter implements ResponseSink, CoalescedStream {
   }
 
   #takeBuffer(): string {
-    const buffered = this.#buffer
+    const bufferedText = this.#buffer
     this.#buffer = ''
-    return buffered
+    return bufferedText
   }
 
   #onClose(): void {

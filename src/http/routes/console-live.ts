@@ -38,26 +38,26 @@ const streams: readonly LiveStream[] = [
 ]
 
 export function mountConsoleLiveRoute(router: Router, { services, operations }: RouteDeps, assets: Assets): void {
-  const running: string[] = []
+  const runningOwners: string[] = []
   for (const { path, access, open } of streams)
     router.get(path, async (ctx) => {
       const context = createPageContext(ctx, null, services, assets)
       const operator = await admitOperator(context, access)
       if (operator === null) throw new GatewayError('sign_in_required')
-      const own = { ...context, operator, operations }
-      const readEvent = await open(own)
+      const operatorContext = { ...context, operator, operations }
+      const readEvent = await open(operatorContext)
       const { actor } = operator
       const owner = actor.kind === 'session' ? actor.account : actor.session
-      const ofOwner = running.filter((each) => each === owner).length
-      if (running.length >= maxStreams || ofOwner >= maxStreamsOfOperator) throw new GatewayError('temporarily_unavailable')
+      const ofOwner = runningOwners.filter((each) => each === owner).length
+      if (runningOwners.length >= maxStreams || ofOwner >= maxStreamsOfOperator) throw new GatewayError('temporarily_unavailable')
       ctx.type = 'text/event-stream; charset=utf-8'
       ctx.set('cache-control', 'no-store')
       ctx.set('x-accel-buffering', 'no')
       ctx.status = 200
       if (ctx.method === 'HEAD') return
-      running.push(owner)
-      const stream = Readable.from(writeEvents(own, access, readEvent))
-      stream.once('close', () => running.splice(running.indexOf(owner), 1))
+      runningOwners.push(owner)
+      const stream = Readable.from(writeEvents(operatorContext, access, readEvent))
+      stream.once('close', () => runningOwners.splice(runningOwners.indexOf(owner), 1))
       ctx.body = stream
     })
 }

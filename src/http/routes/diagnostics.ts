@@ -28,11 +28,11 @@ const eventIntervalMs = 300
 const maxHops = 32
 
 export function mountDiagnosticRoutes(router: Router, { services }: RouteDeps): void {
-  const trusted = parseNetworks(services.config.listen.trustedProxies)
+  const trustedProxies = parseNetworks(services.config.listen.trustedProxies)
 
   mount(router, diagnoseRequest, async (ctx) => {
     requireDiagnosticToken(ctx, services)
-    ctx.body = createReport(ctx, { trusted, services, bodyBytes: 0 })
+    ctx.body = createReport(ctx, { trusted: trustedProxies, services, bodyBytes: 0 })
   })
 
   mount(router, diagnoseBody, async (ctx) => {
@@ -41,7 +41,7 @@ export function mountDiagnosticRoutes(router: Router, { services }: RouteDeps): 
     const body = await readChunks(ctx.req, { maxBytes: services.config.limits.chatBodyBytes, owner, services })
     body.release()
     const bodyBytes = body.bytes
-    ctx.body = createReport(ctx, { trusted, services, bodyBytes })
+    ctx.body = createReport(ctx, { trusted: trustedProxies, services, bodyBytes })
   })
 
   mount(router, diagnoseStream, async (ctx) => {
@@ -50,9 +50,9 @@ export function mountDiagnosticRoutes(router: Router, { services }: RouteDeps): 
     adoptRequestId(exchange)
     const client = bypassKoa(ctx)
     openStream({ client, headers: () => toRequestIdHeaders(exchange) })
-    for (let sent = 1; sent <= eventCount && !client.disconnected; sent += 1) {
-      if (sent > 1) await services.clock.wait(eventIntervalMs)
-      client.write(`data: ${sent}\n\n`)
+    for (let eventNumber = 1; eventNumber <= eventCount && !client.disconnected; eventNumber += 1) {
+      if (eventNumber > 1) await services.clock.wait(eventIntervalMs)
+      client.write(`data: ${eventNumber}\n\n`)
     }
     client.end()
   })

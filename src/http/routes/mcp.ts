@@ -68,16 +68,16 @@ async function handleMessage(
 ): Promise<CallResult> {
   const { services, turnHandlers } = deps
   const owner = toMemberOwner(ctx, x.caller?.account.id)
-  const raw = await readBody(ctx.req, { maxBytes: services.config.limits.mcpBodyBytes, owner, services })
-  const message = parseMessage(raw)
+  const rawBody = await readBody(ctx.req, { maxBytes: services.config.limits.mcpBodyBytes, owner, services })
+  const message = parseMessage(rawBody)
   if (message['method'] === 'subscriptions/listen') return createMethodNotFoundAnswer(message, x)
-  const disconnected = new AbortController()
-  wire.client.onDisconnect(() => disconnected.abort())
+  const disconnection = new AbortController()
+  wire.client.onDisconnect(() => disconnection.abort())
   const request = new Request(`${services.origins.base}/v1/mcp`, {
     method: 'POST',
     headers: pickProtocolHeaders(ctx),
-    body: new Uint8Array(raw),
-    signal: disconnected.signal,
+    body: new Uint8Array(rawBody),
+    signal: disconnection.signal,
   })
   const { handleMcpMessage } = await import('../../tools/mcp/handle-message.ts')
   const response = await handleMcpMessage(request, message, {

@@ -57,18 +57,18 @@ export function mountOAuthRoutes(router: Router, { services }: RouteDeps, assets
   const { config, membership, log, clock } = services
   const { clientIdDocuments: mode, internetProbeUrl: probeUrl } = config.oauth
   const documents = new ClientDocuments({ mode, probeUrl, clock })
-  let loading: Promise<Provider> | undefined
+  let loadingProvider: Promise<Provider> | undefined
   const provider = (): Promise<Provider> => {
-    loading ??= open().catch((error: unknown) => {
+    loadingProvider ??= open().catch((error: unknown) => {
       // The load fails when the process has no file descriptor left; the next request tries again.
-      loading = undefined
+      loadingProvider = undefined
       throw error
     })
-    return loading
+    return loadingProvider
   }
   const open = async (): Promise<Provider> => {
     const { createProvider } = await loadProviderModule(log)
-    const opened = createProvider(services, {
+    const provider = createProvider(services, {
       renderError: (ctx, detail) =>
         sendFailurePage(
           ctx as unknown as Context,
@@ -77,8 +77,8 @@ export function mountOAuthRoutes(router: Router, { services }: RouteDeps, assets
           assets,
         ),
     })
-    opened.on('server_error', (_, error) => log.error({ err: error }, 'the OAuth provider failed'))
-    return opened
+    provider.on('server_error', (_, error) => log.error({ err: error }, 'the OAuth provider failed'))
+    return provider
   }
 
   for (const [endpoint, document] of [
@@ -94,10 +94,10 @@ export function mountOAuthRoutes(router: Router, { services }: RouteDeps, assets
 
   mountPublic(router, registerOAuthClient, async (ctx) => {
     ctx.set('cache-control', 'no-store')
-    const sent = await readJson(ctx.req, toBodyReadOptions(ctx, services))
+    const sentBody = await readJson(ctx.req, toBodyReadOptions(ctx, services))
     try {
       const metadata = await membership.oauthClients.register(
-        (id, now) => toClientMetadata(sent, config.oauth.redirectSchemes, { id, now }),
+        (id, now) => toClientMetadata(sentBody, config.oauth.redirectSchemes, { id, now }),
         getClientInfo(ctx, services),
       )
       ctx.status = metadata === undefined ? 503 : 201

@@ -213,8 +213,8 @@ async function findMember(ctx: Context, services: Services): Promise<Member | nu
 
 /** Kept as long as a choice of colours. Of many, the last ones are kept: notices are over one day. */
 function rememberDismissal(ctx: Context, version: string, services: Services): void {
-  const earlier = readDismissedNotices(ctx, services).filter((other) => other !== version)
-  const value = [...earlier, version].slice(-maxOpenNotices).join('.')
+  const earlierVersions = readDismissedNotices(ctx, services).filter((other) => other !== version)
+  const value = [...earlierVersions, version].slice(-maxOpenNotices).join('.')
   rememberChoice(ctx, { parameter: 'dismiss', cookie: 'dismissed', value }, services)
 }
 

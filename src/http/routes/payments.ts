@@ -16,14 +16,14 @@ const maxBodyBytes = 256 * 1024
 const maxRunning = 32
 
 export function mountPaymentRoutes(router: Router, services: Services): void {
-  let running = 0
+  let runningCount = 0
   const receive = async (ctx: Context): Promise<void> => {
     const { provider = '' } = getPathParams(ctx)
     const { orders } = services
     // The name may be one of an object's own properties, so that only the map is asked.
     if (orders === null || !services.paymentProviders.has(provider)) throw new GatewayError('not_found')
-    if (running >= maxRunning) throw new GatewayError('temporarily_unavailable', { retryAfter: 5 })
-    running++
+    if (runningCount >= maxRunning) throw new GatewayError('temporarily_unavailable', { retryAfter: 5 })
+    runningCount++
     try {
       const { status, body } = await orders.receive(provider, await readNotification(ctx, services))
       ctx.status = status
@@ -35,7 +35,7 @@ export function mountPaymentRoutes(router: Router, services: Services): void {
       // The provider sends it again.
       throw new GatewayError('temporarily_unavailable', { cause: error, retryAfter: 60 })
     } finally {
-      running--
+      runningCount--
     }
   }
   mount(router, notifyPayment, receive)

@@ -33,8 +33,8 @@ export function mountSiteFileRoutes(router: Router, services: Services): void {
 /** Pages for members redirect to sign-in, and endpoints have nothing for a search engine. */
 function createRobotsText({ origins }: Pick<Services, 'origins'>): string {
   const memberPaths = pages.filter(({ audience }) => audience === 'members').map(({ path }) => path.replace(/:.*$/, ''))
-  const hidden = ['/api/', '/v1/', '/oauth/', '/sign-in', '/unsubscribe', '/cancel-renewal', '/operator', ...memberPaths]
-  return `User-agent: *\n${hidden.map((path) => `Disallow: ${path}\n`).join('')}\nSitemap: ${origins.site}/sitemap.xml\n`
+  const hiddenPaths = ['/api/', '/v1/', '/oauth/', '/sign-in', '/unsubscribe', '/cancel-renewal', '/operator', ...memberPaths]
+  return `User-agent: *\n${hiddenPaths.map((path) => `Disallow: ${path}\n`).join('')}\nSitemap: ${origins.site}/sitemap.xml\n`
 }
 
 function createSitemap(services: Pick<Services, 'config' | 'origins'>): string {

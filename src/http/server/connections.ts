@@ -56,10 +56,10 @@ export class Connections {
 
   add(socket: Socket): void {
     this.#acceptedCount++
-    const tracked = new TrackedConnection(socket)
-    ;(socket as TrackedSocket)[trackedKey] = tracked
-    this.#tracked.add(tracked)
-    socket.on('close', () => this.#tracked.remove(tracked))
+    const connection = new TrackedConnection(socket)
+    ;(socket as TrackedSocket)[trackedKey] = connection
+    this.#tracked.add(connection)
+    socket.on('close', () => this.#tracked.remove(connection))
   }
 
   addSession(session: ServerHttp2Session): void {
@@ -78,21 +78,21 @@ export class Connections {
       this.#beginStreamResponse(response)
       return true
     }
-    const tracked = (request.socket as TrackedSocket)[trackedKey]
-    if (tracked === undefined) return true
-    if (tracked.socket.writableEnded) {
-      tracked.socket.destroy()
+    const connection = (request.socket as TrackedSocket)[trackedKey]
+    if (connection === undefined) return true
+    if (connection.socket.writableEnded) {
+      connection.socket.destroy()
       return false
     }
-    tracked.response = response
+    connection.response = response
     if (this.#isShuttingDown) response.setHeader('connection', 'close')
     return true
   }
 
   /** Whether part of a response has been sent on this socket, so that nothing else may be written there. */
   isMidResponse(socket: Socket): boolean {
-    const tracked = (socket as TrackedSocket)[trackedKey]
-    return tracked !== undefined && tracked.isResponding && tracked.response?.headersSent === true
+    const connection = (socket as TrackedSocket)[trackedKey]
+    return connection !== undefined && connection.isResponding && connection.response?.headersSent === true
   }
 
   /** From now on each response is its connection's last; HTTP/2 clients get GOAWAY as soon as they have no active stream (`isBusy`). */

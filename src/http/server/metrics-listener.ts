@@ -20,9 +20,9 @@ export async function listenForMetrics(
   telemetry: Pick<Telemetry, 'metricsText' | 'metricsType'>,
 ): Promise<MetricsListener | null> {
   if (port === null) return null
-  const allowed = parseNetworks(['127.0.0.0/8', '::1', ...allow])
+  const allowedNetworks = parseNetworks(['127.0.0.0/8', '::1', ...allow])
   const server = createServer(async (request, response) => {
-    const isAllowedPeer = isInNetworks(normalizeAddress(request.socket.remoteAddress ?? ''), allowed)
+    const isAllowedPeer = isInNetworks(normalizeAddress(request.socket.remoteAddress ?? ''), allowedNetworks)
     const path = request.url?.split('?', 1)[0]
     const plainText = { 'content-type': 'text/plain; charset=utf-8' }
     if (path !== '/metrics' || request.method !== 'GET' || !(isAllowedPeer || hasBearerToken(request.headers, token))) {

@@ -97,8 +97,8 @@ export class ProtocolErrorResponder {
     }
     adoptRequestId(x)
     const reply = toEnvelopeReply(x, error)
-    const rendered = { ...reply, body: String(reply.body), status: status ?? reply.status }
-    log.info({ requestId: x.id, peer, status: rendered.status, reason: error.message }, 'malformed request refused')
-    return rendered
+    const renderedReply = { ...reply, body: String(reply.body), status: status ?? reply.status }
+    log.info({ requestId: x.id, peer, status: renderedReply.status, reason: error.message }, 'malformed request refused')
+    return renderedReply
   }
 }

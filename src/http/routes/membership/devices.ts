@@ -19,15 +19,15 @@ export function mountDeviceRoutes(
         { en: `'client' must be '${names.cliClient}'.`, zh: `'client' 必须是 '${names.cliClient}'。` },
         'client',
       )
-    const started = await service.start({ client, version, hostname }, clientInfo)
+    const startedLogin = await service.start({ client, version, hostname }, clientInfo)
     const page = `${origins.site}/device`
     return {
-      device_code: started.deviceCode,
-      user_code: started.userCode,
+      device_code: startedLogin.deviceCode,
+      user_code: startedLogin.userCode,
       verification_uri: page,
-      verification_uri_complete: `${page}?user_code=${started.userCode}`,
-      expires_in: started.expiresInSeconds,
-      interval: started.intervalSeconds,
+      verification_uri_complete: `${page}?user_code=${startedLogin.userCode}`,
+      expires_in: startedLogin.expiresInSeconds,
+      interval: startedLogin.intervalSeconds,
       requestId: clientInfo.requestId,
     }
   })

@@ -26,9 +26,9 @@ export function mountKeyRoutes(serve: ServeEndpoint, services: Services): void {
   })
 
   serve(createKey, async ({ member: { account }, body, clientInfo }) => {
-    const created = await service.create(account.id, body.name, body.expires_in_days ?? null, clientInfo)
-    if (created === undefined) throw createTooManyKeysError(limits.keysPerAccount)
-    return { ...toKey(created.key), token: created.token }
+    const createdKey = await service.create(account.id, body.name, body.expires_in_days ?? null, clientInfo)
+    if (createdKey === undefined) throw createTooManyKeysError(limits.keysPerAccount)
+    return { ...toKey(createdKey.key), token: createdKey.token }
   })
 
   serve(renameKey, async ({ member: { account }, params: { id }, body: { name } }) => {

@@ -95,11 +95,11 @@ export function mountOrderRoutes(serve: ServeEndpoint, services: Services): void
 
   serve(listOrders, async ({ member: { account }, clientInfo: { reader }, query: { before, limit } }) => {
     const orders = await requireOrders(services).list({ account: account.id, limit, ...(before === undefined ? {} : { before }) })
-    const running = await findPaidSubscription(services, account.id)
+    const paidSubscription = await findPaidSubscription(services, account.id)
     return {
       object: 'list',
       data: orders.map((order) => toOrder(order, reader.language ?? 'en', services)),
-      renewal: running === undefined ? null : toRenewal(running),
+      renewal: paidSubscription === undefined ? null : toRenewal(paidSubscription),
       spends_packs: await services.store.accounts.readSpendsPacks(account.id),
     }
   })

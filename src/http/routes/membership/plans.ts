@@ -21,8 +21,8 @@ export function mountPlanRoutes(serve: ServeEndpoint, { config, orders }: Pick<S
 type Catalog = ResponseOf<typeof listPlans>
 
 function toCatalog(config: GatewayConfig): Catalog {
-  const served = Object.entries(config.products).filter(([id]) => isServed(config, id))
-  const ids = served.map(([id]) => id)
+  const servedProducts = Object.entries(config.products).filter(([id]) => isServed(config, id))
+  const ids = servedProducts.map(([id]) => id)
   const groups = Map.groupBy(Object.values(config.plans), ({ name }) => name)
   return {
     object: 'list',
@@ -31,7 +31,7 @@ function toCatalog(config: GatewayConfig): Catalog {
     data: [...groups.values()].flatMap((points) => toPlan(points, ids, config)),
     is_sold: false,
     packs: config.packs.map(({ id, credits, pool, days, prices }) => ({ id, credits, pool, days, prices })),
-    pricing: served.map(([id, { name, tier }]) => ({ id, name, tier, ...toPrice(config, tier) })),
+    pricing: servedProducts.map(([id, { name, tier }]) => ({ id, name, tier, ...toPrice(config, tier) })),
     discounts: { light: config.prices.light.discountPercent, flagship: config.prices.flagship.discountPercent, unit: 'percent' },
     message: { input_tokens: typicalMessage.inputTokens, output_tokens: typicalMessage.outputTokens },
     credit: { currency: 'USD', per: 1_000_000 },

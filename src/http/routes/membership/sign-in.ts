@@ -122,7 +122,7 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services, prov
   serve(startReauthentication, async ({ member, clientInfo }) => {
     const outcome = await accountService.requestReauthenticationCode(await getSession(member, services), clientInfo)
     if (outcome === 'unavailable') throw createMailUnavailableError(mailRetryAfterMs)
-    return { ...sent, delayed: outcome === 'delayed' }
+    return { ...sentAnswer, delayed: outcome === 'delayed' }
   })
 
   serveEmailSignIn(
@@ -144,7 +144,7 @@ export function mountSignInRoutes(serve: ServeEndpoint, services: Services, prov
     if (result.kind === 'unchanged') throw createUnchangedAddressError()
     if (result.kind === 'mail_unavailable') throw createMailUnavailableError(mailRetryAfterMs)
     if (result.kind !== 'sent') throw createReauthenticationError(result.kind)
-    return { ...sent, delayed: result.isDelayed }
+    return { ...sentAnswer, delayed: result.isDelayed }
   })
 
   serve(changeEmail, async ({ member, body: { email, code }, clientInfo }) => {
@@ -204,12 +204,12 @@ function ensureBrowserToken(ctx: Context, services: Pick<Services, 'ids' | 'name
   return readBrowserToken(ctx, services, 'browser') ?? setBrowserToken(ctx, services, 'browser')
 }
 
-const sent = { ok: true, sent: true, expires_in: codeLifetimeMs / 1000, resend_after: resendAfterMs / 1000 } as const
+const sentAnswer = { ok: true, sent: true, expires_in: codeLifetimeMs / 1000, resend_after: resendAfterMs / 1000 } as const
 
 function toSentResponse(
   result: SignInCodeResult,
   { config }: Pick<Services, 'config'>,
-): typeof sent & { readonly delayed: boolean } {
+): typeof sentAnswer & { readonly delayed: boolean } {
   if (result.kind !== 'sent') throw createCodeRequestError(result, config.signIn)
-  return { ...sent, delayed: result.isDelayed }
+  return { ...sentAnswer, delayed: result.isDelayed }
 }

@@ -16,8 +16,8 @@ export function mountEmbeddingRoute(router: Router, { services, chain, turnHandl
     const x = getExchange(ctx, 'turn', services)
     const chat = async (member?: string) => {
       const owner = toMemberOwner(ctx, member)
-      const raw = await readBody(ctx.req, { maxBytes: config.limits.embeddingBodyBytes, owner, services })
-      return parseEmbeddingRequest(parseBody(raw), { bytes: raw.length, products })
+      const rawBody = await readBody(ctx.req, { maxBytes: config.limits.embeddingBodyBytes, owner, services })
+      return parseEmbeddingRequest(parseBody(rawBody), { bytes: rawBody.length, products })
     }
     await chain.run({ ...x, inbound: createInboundWithChat(x.inbound, chat) }, turnHandlers.embeddings, bypassKoa(ctx), services)
   })

@@ -28,9 +28,9 @@ export function mountImageRoutes(router: Router, { services, chain, turnHandlers
     const { hash = '', extension = '' } = getPathParams(ctx)
     const { exp, sig } = ctx.query
     turnHandlers.imageGenerator.verifyLink(`${hash}.${extension}`, { exp, sig })
-    const opened = await services.images.open(hash)
-    if (opened === null) throw new GatewayError('not_found')
-    const { image, stream } = opened
+    const openedImage = await services.images.open(hash)
+    if (openedImage === null) throw new GatewayError('not_found')
+    const { image, stream } = openedImage
     if (fileExtensions[image.kind] !== extension) {
       stream.destroy()
       throw new GatewayError('not_found')

@@ -29,12 +29,15 @@ export async function estimatePromptTokens(
   services: Pick<Services, 'clock' | 'config' | 'products' | 'upstreams'>,
 ): Promise<number> {
   const { products, config, clock } = services
-  const offered = x.caller === undefined ? products.all : products.availableTo(x.caller.plan, clock.now())
-  const hostsSearch = offered.some(({ capabilities }) => capabilities.includes('search'))
+  const offeredProducts = x.caller === undefined ? products.all : products.availableTo(x.caller.plan, clock.now())
+  const hostsSearch = offeredProducts.some(({ capabilities }) => capabilities.includes('search'))
   const chat = await x.inbound.chat(x.caller?.account.id, { hostsSearch })
-  const product = offered.find(({ id }) => id === chat.model)
+  const product = offeredProducts.find(({ id }) => id === chat.model)
   if (product === undefined)
-    throw new GatewayError('official_models_only', { param: 'model', params: { ids: offered.map(({ id }) => id).join(', ') } })
+    throw new GatewayError('official_models_only', {
+      param: 'model',
+      params: { ids: offeredProducts.map(({ id }) => id).join(', ') },
+    })
   const { tokens, mediaTokens } = measurePrompt(chat, getMediaFigures(product, config.limits))
   const estimate = estimateForTargets(product, { inputEstimate: tokens, mediaEstimate: mediaTokens }, services)
   return Math.ceil(estimate * countMargin)

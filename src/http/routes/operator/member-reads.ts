@@ -39,9 +39,9 @@ export function mountMemberReads(serve: ServeOperatorEndpoint, services: Service
     const { id: account } = await requireAccount(id, services)
     const page = { account, limit: limit + 1, ...(cursor === undefined ? {} : { before: cursor }) }
     const turns = await services.ledger.turns(page)
-    const shown = turns.slice(0, limit)
-    const next = turns.length > limit ? (shown.at(-1)?.id ?? null) : null
-    return { object: 'list', data: shown.map(toUsageTurn), next_cursor: next }
+    const shownTurns = turns.slice(0, limit)
+    const next = turns.length > limit ? (shownTurns.at(-1)?.id ?? null) : null
+    return { object: 'list', data: shownTurns.map(toUsageTurn), next_cursor: next }
   })
 
   serve(listMemberKeys, async ({ params: { id } }) => {

@@ -34,8 +34,8 @@ export function mountMemberWrites(serve: ServeOperatorEndpoint, services: Servic
 
   serve(setMemberPlan, async ({ params: { id }, body: { plan, until }, author }) => {
     const account = await requireAccount(id, services)
-    const given = await givePlan(account, { plan, until: toInstant(until) }, author, services)
-    return { member: toMember(await requireAccount(account.id, services)), given_plan: given.plan }
+    const entitlementChange = await givePlan(account, { plan, until: toInstant(until) }, author, services)
+    return { member: toMember(await requireAccount(account.id, services)), given_plan: entitlementChange.plan }
   })
 
   serve(adjustMemberCredits, async ({ params: { id }, body: { pool, credits, expires_at: expires, reason }, author }) => {

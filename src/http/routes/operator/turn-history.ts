@@ -237,14 +237,14 @@ async function* continueParts(first: Awaited<ReturnType<CsvParts['next']>>, part
 async function* writeCsv(filter: TurnFilter, { membership }: Services): CsvParts {
   let head = formatCsvLine(csvColumns)
   let position: TurnPosition | null | undefined
-  for (let left = maxExportedTurns; left > 0 && position !== null;) {
-    const page = { limit: Math.min(left, turnsPerExportPage), ...(position === undefined ? {} : { after: position }) }
+  for (let remainingTurns = maxExportedTurns; remainingTurns > 0 && position !== null;) {
+    const page = { limit: Math.min(remainingTurns, turnsPerExportPage), ...(position === undefined ? {} : { after: position }) }
     const { turns, next } = await membership.turnHistory.listTurns(filter, page)
-    left -= turns.length
+    remainingTurns -= turns.length
     position = next
     const lines = turns.map((turn) => {
-      const shown = toTurn(turn)
-      return formatCsvLine(csvColumns.map((name) => shown[name]))
+      const turnRecord = toTurn(turn)
+      return formatCsvLine(csvColumns.map((name) => turnRecord[name]))
     })
     yield head + lines.join('')
     head = ''

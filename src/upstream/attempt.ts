@@ -215,9 +215,9 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
 
   /** Whether the upstream had closed the kept connection before the request reached it: it has answered nothing, not even a part of a head. */
   #isStale(): boolean {
-    const sent = this.#phase === 'sending' ? this.#sentOnKept : null
-    if (sent === null || this.#connection?.bytesRead !== sent.bytesRead) return false
-    return this.#options.clock.monotonicMs() - sent.at < staleConnectionMs
+    const sentRequest = this.#phase === 'sending' ? this.#sentOnKept : null
+    if (sentRequest === null || this.#connection?.bytesRead !== sentRequest.bytesRead) return false
+    return this.#options.clock.monotonicMs() - sentRequest.at < staleConnectionMs
   }
 
   /** Checks the deadlines; called every `deadlineCheckMs` while the call runs. */
@@ -225,18 +225,18 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     if (this.#phase === 'ended') return
     const { clock, callContext } = this.#options
     const now = clock.monotonicMs()
-    const due = this.#deadlines.findDue(clock.activeMs(now), {
+    const dueDeadline = this.#deadlines.findDue(clock.activeMs(now), {
       turnMs: now - this.#turnStartedAt,
       isStreamOpen: callContext.client.headersSent,
     })
-    if (due !== 'total' && this.#canStopAfterDisconnect(now)) return this.#abandon('client_gone')
-    if (due === 'slow_reader') this.#abandon('client_timeout')
-    else if (due === 'heartbeat') this.#clientStream?.keepAlive()
+    if (dueDeadline !== 'total' && this.#canStopAfterDisconnect(now)) return this.#abandon('client_gone')
+    if (dueDeadline === 'slow_reader') this.#abandon('client_timeout')
+    else if (dueDeadline === 'heartbeat') this.#clientStream?.keepAlive()
     // Only `[DONE]` is missing. The client must not wait longer for it, nor lose a complete response.
-    else if (due !== null && this.#reader?.allChoicesFinished === true) this.#endWithoutDone()
-    else if (due !== null && this.#phase === 'rejected') this.#failRejected()
-    else if (due === 'total') this.#endEarly('total_time', this.#createTotalTimeout())
-    else if (due !== null) this.#failWith({ kind: 'timeout', phase: due })
+    else if (dueDeadline !== null && this.#reader?.allChoicesFinished === true) this.#endWithoutDone()
+    else if (dueDeadline !== null && this.#phase === 'rejected') this.#failRejected()
+    else if (dueDeadline === 'total') this.#endEarly('total_time', this.#createTotalTimeout())
+    else if (dueDeadline !== null) this.#failWith({ kind: 'timeout', phase: dueDeadline })
   }
 
   #createTotalTimeout(details: { readonly isOwnLimit?: true } = {}): UpstreamFailure {

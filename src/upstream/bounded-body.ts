@@ -45,13 +45,13 @@ export class BoundedBody {
 
 /** The whole body, or null if it is longer than `maxBytes`; the rest is not awaited. */
 export async function readBounded(body: Body, maxBytes: number): Promise<Buffer | null> {
-  const bounded = new BoundedBody(maxBytes)
+  const boundedBody = new BoundedBody(maxBytes)
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    if (bounded.append(chunk)) continue
+    if (boundedBody.append(chunk)) continue
     discard(body)
     return null
   }
-  return bounded.bytes()
+  return boundedBody.bytes()
 }
 
 /** Closes the connection of a body that is not wanted. */

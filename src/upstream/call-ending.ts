@@ -51,38 +51,38 @@ export const endingDescriptions = {
 
 export type EndingKind = keyof typeof endingDescriptions
 
-const charged = { credits: 'charge', countsAgainstTarget: false } as const
-const cutOff = { ...charged, clientReceives: 'cut_off' } as const
-const refunded = { credits: 'refund', countsAgainstTarget: false, clientReceives: 'failure' } as const
-const upstreamFailed = { ...refunded, causedBy: 'upstream', countsAgainstTarget: true } as const
+const chargedEnding = { credits: 'charge', countsAgainstTarget: false } as const
+const cutOff = { ...chargedEnding, clientReceives: 'cut_off' } as const
+const refundedEnding = { credits: 'refund', countsAgainstTarget: false, clientReceives: 'failure' } as const
+const upstreamFailed = { ...refundedEnding, causedBy: 'upstream', countsAgainstTarget: true } as const
 const slowClient = { isForwarded: true, isClientSlow: true, causedBy: 'client', ...cutOff } as const
 
 /** The first rule that matches decides. */
 export const endingRules: readonly EndingRule[] = [
-  { kind: 'complete', causedBy: 'nothing', ...charged, clientReceives: 'answer' },
+  { kind: 'complete', causedBy: 'nothing', ...chargedEnding, clientReceives: 'answer' },
   { kind: 'output_cap', causedBy: 'upstream', ...cutOff },
   { kind: 'total_time', isUpstreamSilent: true, ...upstreamFailed },
   { kind: 'total_time', isForwarded: true, causedBy: 'time_limit', ...cutOff },
-  { kind: 'total_time', isForwarded: false, causedBy: 'time_limit', ...refunded },
+  { kind: 'total_time', isForwarded: false, causedBy: 'time_limit', ...refundedEnding },
   { kind: 'silence', ...upstreamFailed },
   { kind: 'connection_lost', ...slowClient },
   { kind: 'connection_lost', ...upstreamFailed },
   { kind: 'refusal_event', isForwarded: true, causedBy: 'request', ...cutOff },
-  { kind: 'refusal_event', causedBy: 'request', ...refunded },
+  { kind: 'refusal_event', causedBy: 'request', ...refundedEnding },
   { kind: 'error_event', ...slowClient },
   { kind: 'error_event', ...upstreamFailed },
-  { kind: 'unusable_output', causedBy: 'request', ...refunded },
+  { kind: 'unusable_output', causedBy: 'request', ...refundedEnding },
   { kind: 'too_many_calls', isForwarded: true, causedBy: 'upstream', ...cutOff },
   { kind: 'too_many_calls', ...upstreamFailed },
   { kind: 'answer_length', isForwarded: true, causedBy: 'request', ...cutOff },
   { kind: 'answer_length', ...upstreamFailed },
   { kind: 'invalid_answer', ...upstreamFailed },
   { kind: 'rejected', ...upstreamFailed, countsAgainstTarget: 'by_status' },
-  { kind: 'client_gone', causedBy: 'client', ...charged, clientReceives: 'nothing' },
-  { kind: 'client_timeout', causedBy: 'client', ...charged, clientReceives: 'nothing' },
+  { kind: 'client_gone', causedBy: 'client', ...chargedEnding, clientReceives: 'nothing' },
+  { kind: 'client_timeout', causedBy: 'client', ...chargedEnding, clientReceives: 'nothing' },
   { kind: 'shutdown', ...slowClient },
-  { kind: 'shutdown', causedBy: 'gateway', ...refunded },
-  { kind: 'gateway_fault', causedBy: 'gateway', ...refunded },
+  { kind: 'shutdown', causedBy: 'gateway', ...refundedEnding },
+  { kind: 'gateway_fault', causedBy: 'gateway', ...refundedEnding },
 ]
 
 const conditions = ['isForwarded', 'isClientSlow', 'isUpstreamSilent'] as const

@@ -51,9 +51,9 @@ export class ClientStream {
     this.#options.pause()
     hookResult
       .then(() => {
-        const held = this.#held ?? ''
+        const heldFrames = this.#held ?? ''
         this.#held = null
-        if (!this.#options.isActive() || !this.#open(held)) return
+        if (!this.#options.isActive() || !this.#open(heldFrames)) return
         // If the held frames caused backpressure, the drain listener resumes the upstream instead.
         if (!this.#options.deadlines.isBlocked) this.#options.resume()
         this.#options.onReleased()

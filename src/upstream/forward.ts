@@ -122,7 +122,7 @@ export class Forwarder {
     upstreams.retryBudget.earn(clock.monotonicMs())
     const caller = identifyCaller(x)
     let adaptations = 0
-    let adapted: AdaptedMode = {}
+    let adaptedMode: AdaptedMode = {}
     /** Why the last target that was tried, or left out, could not serve. */
     let failure: UpstreamFailure | undefined
     for (let i = 0; ;) {
@@ -144,12 +144,19 @@ export class Forwarder {
         continue
       }
       try {
-        const ended = await this.#callTarget(x, route, withAdaptedMode(candidate, adapted), callContext, responseMode, isLast)
-        const { kind, causedBy } = ended.ending
+        const attemptResult = await this.#callTarget(
+          x,
+          route,
+          withAdaptedMode(candidate, adaptedMode),
+          callContext,
+          responseMode,
+          isLast,
+        )
+        const { kind, causedBy } = attemptResult.ending
         onAttempt(candidate.name, kind === 'complete' || kind === 'output_cap' ? 'ok' : kind)
         // What a slow client has caused says nothing about the target.
         if (causedBy !== 'client') health.recordSuccess(clock.monotonicMs(), startedAt, caller)
-        return ended
+        return attemptResult
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) {
           onAttempt(candidate.name, toFailureName(error))
@@ -160,15 +167,15 @@ export class Forwarder {
         onAttempt(candidate.name, toFailureName(failure))
         health.recordFailure(failure, clock.monotonicMs(), startedAt, caller)
         if (callContext.client.headersSent) throw failure
-        const adaptation = this.#adaptToRejection(x, candidate, failure, adapted.outputCap)
+        const adaptation = this.#adaptToRejection(x, candidate, failure, adaptedMode.outputCap)
         if (adaptation !== null) {
           if (!adaptation.retryable || ++adaptations > maxAdaptations) throw markAddedField(failure, adaptation)
-          adapted = toAdaptedMode(adapted, adaptation)
+          adaptedMode = toAdaptedMode(adaptedMode, adaptation)
           continue
         }
         if (!isSafeToRetry(failure.facts) || isLast) throw failure
         if (!wasNeverSent(failure.facts) && !upstreams.retryBudget.spend(clock.monotonicMs())) throw failure
-        adapted = {}
+        adaptedMode = {}
         i++
       }
     }

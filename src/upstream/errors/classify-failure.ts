@@ -44,10 +44,10 @@ interface ClassifyOptions {
  */
 export function classifyFailure(facts: FailureFacts, options: ClassifyOptions = {}): GatewayError {
   if (facts.kind === 'resting') return classifyResting(facts.cause, options)
-  const observed = observeFailure(facts, options)
-  const rule = rules.find((row) => row.when(observed)) ?? fallbackRule
+  const observedFailure = observeFailure(facts, options)
+  const rule = rules.find((row) => row.when(observedFailure)) ?? fallbackRule
   const cause = options.cause === undefined ? {} : { cause: options.cause }
-  return new GatewayError(rule.code, { ...statusDetails(observed), ...rule.details?.(observed, options), ...cause })
+  return new GatewayError(rule.code, { ...statusDetails(observedFailure), ...rule.details?.(observedFailure, options), ...cause })
 }
 
 /** A turn that was refused without a call has the code of the target's last failure, and the time of the next call. */
@@ -291,8 +291,8 @@ function notConfiguredDetails(product: string | undefined): FailureDetails {
 
 /** The upstream's own wait, else the one that follows from the target's health. While the target rests, all clients receive the latter. */
 function statedRetryAfter({ retryAfterSeconds }: ObservedFailure, options: ClassifyOptions): FailureDetails {
-  const stated = options.isTargetResting === true ? null : retryAfterSeconds
-  const seconds = stated ?? options.retryAfterSeconds ?? null
+  const statedSeconds = options.isTargetResting === true ? null : retryAfterSeconds
+  const seconds = statedSeconds ?? options.retryAfterSeconds ?? null
   return seconds === null ? {} : { retryAfter: seconds }
 }
 
@@ -301,12 +301,12 @@ function retryAfterOrDefault({ retryAfterSeconds }: ObservedFailure): FailureDet
 }
 
 function upstreamMessageDetails({ message, param }: ObservedFailure, { redact }: ClassifyOptions): FailureDetails {
-  const sanitized = sanitizeText(toRefusalText(message), redact)
+  const sanitizedMessage = sanitizeText(toRefusalText(message), redact)
   // A vendor's text is not translated. The Chinese message says that the text is the model service's.
   const detail =
-    sanitized === ''
+    sanitizedMessage === ''
       ? { en: 'the model service does not accept it.', zh: '模型服务不接受该请求。' }
-      : { en: sanitized, zh: `模型服务的说明：${sanitized}` }
+      : { en: sanitizedMessage, zh: `模型服务的说明：${sanitizedMessage}` }
   const field = param === null ? '' : sanitizeText(param, redact)
   return { params: { detail }, ...(field === '' ? {} : { param: field }) }
 }
@@ -331,11 +331,11 @@ function observeFailure(facts: FailureFacts, { now }: ClassifyOptions): Observed
   }
   if (facts.kind === 'in_band') {
     const body = readErrorValue(facts.error)
-    const named = body.codes.map((code) => statusByErrorName.get(code)).find((status) => status !== undefined)
+    const namedStatus = body.codes.map((code) => statusByErrorName.get(code)).find((status) => status !== undefined)
     return {
       ...body,
       facts,
-      effectiveStatus: body.status ?? named ?? facts.status,
+      effectiveStatus: body.status ?? namedStatus ?? facts.status,
       isStatusUnstated: body.status === null,
       retryAfterSeconds: null,
     }

@@ -25,8 +25,8 @@ export function getUpstreamMessage(facts: FailureFacts): string | undefined {
   const { message, text, html } =
     facts.kind === 'status' ? readErrorBody(facts.body, facts.contentType) : readErrorValue(facts.error)
   if (html) return 'a web page'
-  const sanitized = sanitizeText(message === '' ? text : message).slice(0, maxLoggedLength)
-  return sanitized === '' ? undefined : sanitized
+  const sanitizedMessage = sanitizeText(message === '' ? text : message).slice(0, maxLoggedLength)
+  return sanitizedMessage === '' ? undefined : sanitizedMessage
 }
 
 const maxLoggedLength = 200

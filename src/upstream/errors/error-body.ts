@@ -65,8 +65,8 @@ export function readErrorValue(value: unknown, depth = 0): ErrorBody {
 
   const error = asRecord(outer['error']) ?? asRecord(outer['detail']) ?? asRecord(outer['base_resp']) ?? outer
   // Google's errors behind a proxy of its own arrive as JSON inside a string.
-  const nested = parseEmbedded(error['message'])
-  if (nested !== null && depth < 2) return readErrorValue(nested, depth + 1)
+  const nestedError = parseEmbedded(error['message'])
+  if (nestedError !== null && depth < 2) return readErrorValue(nestedError, depth + 1)
   const details = toArray(error['details']).map(asRecord)
   const inner = asRecord(error['innererror'])
   const metadata = asRecord(error['metadata'])

@@ -5,7 +5,7 @@
  * It removes too much rather than too little: a validation message with a gap is still useful, a leaked key is not.
  */
 export function sanitizeText(text: string, redact: readonly string[] = []): string {
-  let line = cutAtWord(text).toWellFormed().replaceAll(unprintable, ' ')
+  let line = cutAtWord(text).toWellFormed().replaceAll(unprintableCharacters, ' ')
   for (const word of redact) if (word.length > 2) line = line.replaceAll(word, mask)
   for (const pattern of secretPatterns) line = line.replaceAll(pattern, mask)
   return [...line.replaceAll(/\s+/g, ' ').trim()].slice(0, maxLength).join('')
@@ -30,7 +30,7 @@ const maxLength = 500
 const maxInputLength = 4_000
 
 /** Control characters, and invisible characters that reorder or hide text (bidirectional marks, zero-width joiners, tags). */
-const unprintable = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu
+const unprintableCharacters = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu
 
 const secretPatterns: readonly RegExp[] = [
   // URLs of any scheme, including `data:`; and addresses without a scheme.
@@ -56,6 +56,6 @@ const secretPatterns: readonly RegExp[] = [
 /** Bounds a text. A cut in the middle of a word could leave half a key that no pattern matches. */
 export function cutAtWord(text: string): string {
   if (text.length <= maxInputLength) return text
-  const cut = text.slice(0, maxInputLength)
-  return cut.slice(0, Math.max(0, cut.search(/\s\S*$/)))
+  const cutText = text.slice(0, maxInputLength)
+  return cutText.slice(0, Math.max(0, cutText.search(/\s\S*$/)))
 }

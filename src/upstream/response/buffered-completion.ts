@@ -63,8 +63,8 @@ export function toSingleChunkResult(
 
 function toPublicCompletion({ answer, allowlist }: BufferedCompletion): Record<string, unknown> {
   const { usage: _, ...document } = answer.toCompletion()
-  const filtered = needsNoFilter(document, allowlist) ? document : filterResponse(document, allowlist)
-  return { ...clampCompletionCitations(filtered), model: allowlist.productId }
+  const filteredCompletion = needsNoFilter(document, allowlist) ? document : filterResponse(document, allowlist)
+  return { ...clampCompletionCitations(filteredCompletion), model: allowlist.productId }
 }
 
 /** The usage that an answer reports, or an estimate from its text. @throws UpstreamFailure when the answer is no success */

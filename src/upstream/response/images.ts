@@ -56,13 +56,13 @@ export function parseChatImages(document: Record<string, unknown>, upstreamHost:
 function extractMarkdownImages(text: string): { readonly text: string; readonly urls: readonly string[] } {
   const [first = '', ...stretches] = text.split(imageOpening)
   const urls: string[] = []
-  const remaining = stretches.map((stretch) => {
-    const found = imageRestPattern.exec(stretch)
-    if (found?.[1] === undefined) return imageOpening + stretch
-    urls.push(found[1])
-    return stretch.slice(found[0].length)
+  const remainingStretches = stretches.map((stretch) => {
+    const imageMatch = imageRestPattern.exec(stretch)
+    if (imageMatch?.[1] === undefined) return imageOpening + stretch
+    urls.push(imageMatch[1])
+    return stretch.slice(imageMatch[0].length)
   })
-  return { text: first + remaining.join(''), urls }
+  return { text: first + remainingStretches.join(''), urls }
 }
 
 const imageOpening = '!['

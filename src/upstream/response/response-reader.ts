@@ -282,10 +282,10 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
     const text = this.#body.text()
     const isChat = responseMode.fromStream !== null
     if (isChat && hasTooManyValues(text)) throw inBandFailure('too_large', upstream.host)
-    const sent = parseDocument(text, upstream.host)
+    const sentDocument = parseDocument(text, upstream.host)
     const decoder = createDecoder(this.#options)
-    const answer = decoder === null ? this.#readCompletion(sent, { isChat }) : this.#decode(decoder, sent)
-    this.answer = sent
+    const answer = decoder === null ? this.#readCompletion(sentDocument, { isChat }) : this.#decode(decoder, sentDocument)
+    this.answer = sentDocument
     capabilities.recordWholeResponse(candidate.name)
     const result = toResult(answer, this.#options)
     recordPromptReport(parseUsage(answer.report), this.#options)
@@ -301,12 +301,12 @@ class DocumentResponseReader<Result> implements ResponseReader<Result> {
   #decode(decoder: AnswerDecoder, sent: Record<string, unknown>): WholeAnswer {
     const { host } = this.#options.upstream
     try {
-      const decoded = decoder.decodeWhole(sent)
+      const decodedEvents = decoder.decodeWhole(sent)
       const events: AnswerEvent[] = []
-      for (const event of decoded ?? [])
+      for (const event of decodedEvents ?? [])
         if (event.kind === 'error') throw inBandFailure('error_object', host, event.error)
         else events.push(event)
-      if (decoded !== null) return new DecodedAnswer(events, toChatContext(this.#options))
+      if (decodedEvents !== null) return new DecodedAnswer(events, toChatContext(this.#options))
     } catch (error) {
       throw error instanceof AnswerTooLargeError ? inBandFailure('too_large', host) : error
     }

@@ -81,9 +81,9 @@ export class EventSplitter {
   }
 
   #normalizeLineEnds(text: string): string {
-    const whole = this.#heldReturn ? `\r${text}` : text
-    this.#heldReturn = whole.endsWith('\r')
-    return (this.#heldReturn ? whole.slice(0, -1) : whole).replaceAll(/\r\n?/g, '\n')
+    const wholeText = this.#heldReturn ? `\r${text}` : text
+    this.#heldReturn = wholeText.endsWith('\r')
+    return (this.#heldReturn ? wholeText.slice(0, -1) : wholeText).replaceAll(/\r\n?/g, '\n')
   }
 }
 

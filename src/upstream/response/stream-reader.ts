@@ -206,31 +206,31 @@ export class StreamReader {
 
   #processEvent({ data, isError }: ServerEvent): string {
     checkEventValues(data)
-    const repeated = isError ? null : this.#template.match(data)
-    if (repeated !== null) {
+    const templateMatch = isError ? null : this.#template.match(data)
+    if (templateMatch !== null) {
       this.#eventCount++
-      this.#output.addBytes(Buffer.byteLength(repeated.value))
-      return this.#options.sink.consumeTemplated(repeated.value, repeated.escaped)
+      this.#output.addBytes(Buffer.byteLength(templateMatch.value))
+      return this.#options.sink.consumeTemplated(templateMatch.value, templateMatch.escaped)
     }
     if (data.startsWith('[DONE]') && data.trim() === '[DONE]') return this.#processEnd()
     if (data.trim() === '') return ''
     const { upstreamHost, decoder = null } = this.#options
     if (isError) throw inBandFailure('error_object', upstreamHost, parseErrorEvent(data))
-    const sent = parseObject(data, upstreamHost)
-    if (decoder === null) return this.#processChunk(sent, data)
-    return this.#processDecoded(decoder.decode(sent))
+    const sentEvent = parseObject(data, upstreamHost)
+    if (decoder === null) return this.#processChunk(sentEvent, data)
+    return this.#processDecoded(decoder.decode(sentEvent))
   }
 
   #processDecoded(decoded: readonly DecodedEvent[]): string {
-    const passed: AnswerEvent[] = []
+    const passedEvents: AnswerEvent[] = []
     let hasEnded = false
     for (const event of decoded) {
       if (event.kind === 'error') throw inBandFailure('error_object', this.#options.upstreamHost, event.error)
       hasEnded = event.kind === 'end'
-      if (event.kind !== 'end') this.#readDecoded(event, passed)
+      if (event.kind !== 'end') this.#readDecoded(event, passedEvents)
     }
     const { sink } = this.#options
-    const frames = passed.length === 0 ? '' : this.#pass(passed.some(isOutput), () => sink.push(passed))
+    const frames = passedEvents.length === 0 ? '' : this.#pass(passedEvents.some(isOutput), () => sink.push(passedEvents))
     return hasEnded ? frames + this.#processEnd() : frames
   }
 
@@ -254,10 +254,10 @@ export class StreamReader {
   }
 
   #takeFinish({ isCut }: { readonly isCut: boolean }): readonly FinishEvent[] {
-    const held = this.#heldFinish
+    const heldFinish = this.#heldFinish
     this.#heldFinish = null
-    if (held === null) return []
-    return [isCut && this.#hasUncertainEnd ? { kind: 'finish', reason: 'length' } : held]
+    if (heldFinish === null) return []
+    return [isCut && this.#hasUncertainEnd ? { kind: 'finish', reason: 'length' } : heldFinish]
   }
 
   #processEnd(): string {
@@ -308,9 +308,9 @@ export class StreamReader {
   }
 
   #releaseHeld(): string {
-    const held = this.#held
+    const heldSends = this.#held
     this.#held = null
-    return held === null ? '' : held.map((send) => send()).join('')
+    return heldSends === null ? '' : heldSends.map((send) => send()).join('')
   }
 
   /** Some upstreams stream several choices and finish only the first. If all else is complete, the others have ended with it. */
@@ -367,8 +367,8 @@ export class StreamReader {
   }
 
   #recordUsage(report: Record<string, unknown> | null): void {
-    const reported = parseUsage(report)
-    if (reported === null || !isBetter(reported, parseUsage(this.#report))) return
+    const reportedUsage = parseUsage(report)
+    if (reportedUsage === null || !isBetter(reportedUsage, parseUsage(this.#report))) return
     this.#report = report
     this.#countedTokensAtReport = this.#output.tokens
   }

@@ -278,8 +278,8 @@ export class OutputCounter {
   #countCall(choice: number, call: unknown, position: number | 'legacy'): number {
     if (!isRecord(call)) return 0
     const bytes = countBytes(call)
-    const called = call['function'] ?? call['custom'] ?? call
-    const name = isRecord(called) ? called['name'] : undefined
+    const calledFunction = call['function'] ?? call['custom'] ?? call
+    const name = isRecord(calledFunction) ? calledFunction['name'] : undefined
     if (typeof name !== 'string' || name === '') return bytes
     const key = JSON.stringify([choice, call['index'] ?? position, call['id'] ?? null, name])
     if (position !== 'legacy') (this.#callers ??= new Set()).add(choice)

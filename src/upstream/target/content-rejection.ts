@@ -74,8 +74,8 @@ const toolMediaPatterns = [
 
 /** Whether files in results of tools are rejected, where the request has some. */
 export function isToolMediaRejected({ text, param }: ErrorBody): boolean {
-  const named = param?.startsWith('messages') === true ? `${param}: ${text}` : text
-  return toolMediaPatterns.some((pattern) => pattern.test(named))
+  const namedText = param?.startsWith('messages') === true ? `${param}: ${text}` : text
+  return toolMediaPatterns.some((pattern) => pattern.test(namedText))
 }
 
 const reasoningMissingPatterns = [

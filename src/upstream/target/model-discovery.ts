@@ -28,27 +28,29 @@ interface ModelDiscoveryOptions {
 /** Queries at once, and again until each upstream has responded. Returns a function that stops it. */
 export function startModelDiscovery({ config, upstreams, log, clock }: ModelDiscoveryOptions): () => void {
   const targets = Object.values(config.products).flatMap((product) => product.targets)
-  const unnamed = new Set(targets.filter(({ model }) => model === null).map(({ upstream }) => upstream))
-  const pending = [...upstreams.all].filter(({ name, config: { baseUrl } }) => unnamed.has(name) && baseUrl !== 'demo')
+  const unnamedUpstreams = new Set(targets.filter(({ model }) => model === null).map(({ upstream }) => upstream))
+  const pendingUpstreams = [...upstreams.all].filter(
+    ({ name, config: { baseUrl } }) => unnamedUpstreams.has(name) && baseUrl !== 'demo',
+  )
   let timer: Timer | undefined
   let stopped = false
   let pauseMs = firstRetryMs
-  const reported = new Set<string>()
+  const reportedUpstreams = new Set<string>()
   const poll = async (): Promise<void> => {
-    for (const upstream of pending.splice(0)) {
+    for (const upstream of pendingUpstreams.splice(0)) {
       const result = await fetchModels(upstream, clock)
       if (typeof result !== 'string') {
         upstreams.unreadModelLists.delete(upstream.name)
         applyModels(upstream, result)
         continue
       }
-      pending.push(upstream)
+      pendingUpstreams.push(upstream)
       upstreams.unreadModelLists.add(upstream.name)
-      if (stopped || reported.has(upstream.name)) continue
-      reported.add(upstream.name)
+      if (stopped || reportedUpstreams.has(upstream.name)) continue
+      reportedUpstreams.add(upstream.name)
       log.warn({ upstream: upstream.name, reason: result }, 'cannot read the models of this upstream yet; asking again')
     }
-    if (pending.length === 0 || stopped) return
+    if (pendingUpstreams.length === 0 || stopped) return
     timer = clock.after(pauseMs, () => void poll()).unref()
     pauseMs = Math.min(pauseMs * 2, maxRetryMs)
   }
@@ -59,8 +61,9 @@ export function startModelDiscovery({ config, upstreams, log, clock }: ModelDisc
       upstreams.setDefaultModel(name, first.id)
       log.info({ upstream: name, model: first.id }, 'no model is configured for this upstream; using the first it lists')
     }
-    const used = new Set(targets.filter(({ upstream: of }) => of === name).map(({ model }) => model ?? first?.id))
-    for (const model of models) if (used.has(model.id)) applyLimits(upstreams.getDialect(`${name}/${model.id}`, upstream), model)
+    const usedModels = new Set(targets.filter(({ upstream: of }) => of === name).map(({ model }) => model ?? first?.id))
+    for (const model of models)
+      if (usedModels.has(model.id)) applyLimits(upstreams.getDialect(`${name}/${model.id}`, upstream), model)
   }
   void poll()
   return () => {

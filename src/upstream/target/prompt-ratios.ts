@@ -39,8 +39,8 @@ export class PromptRatios {
   estimate(target: string, { inputEstimate, mediaEstimate }: PromptEstimate): number {
     const { reported, estimated } = this.#byTarget.get(target) ?? { reported: 0, estimated: 0 }
     const ratio = (reported + promptPriorTokens) / (estimated + promptPriorTokens)
-    const bounded = Math.min(Math.max(ratio, 1 / maxPromptRatio), maxPromptRatio)
-    return Math.ceil((inputEstimate - mediaEstimate) * bounded) + mediaEstimate
+    const boundedRatio = Math.min(Math.max(ratio, 1 / maxPromptRatio), maxPromptRatio)
+    return Math.ceil((inputEstimate - mediaEstimate) * boundedRatio) + mediaEstimate
   }
 
   /** The target reported so many tokens for a prompt. */

@@ -79,8 +79,8 @@ export class RecentAccounts {
   areMostFailing(now: number): boolean {
     this.#forgetOld(now)
     const failing = this.#countFailing()
-    const working = this.#accounts.size - failing
-    return failing > 0 && (working === 0 || failing - maxAccountsOfOnePerson >= working)
+    const workingCount = this.#accounts.size - failing
+    return failing > 0 && (workingCount === 0 || failing - maxAccountsOfOnePerson >= workingCount)
   }
 
   /** Whether a call of this account can tell more than those that failed: they may all be of one person, and none is of this account. */

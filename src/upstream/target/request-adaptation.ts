@@ -102,10 +102,10 @@ function adaptMedia(body: ErrorBody, { listMedia, format }: AddedFields, dialect
     dialect.refusesToolMedia = true
     return { rejectedField: 'messages', retryable: true, outputCap: null }
   }
-  const refused = findRefusedMedia(body, kinds)
-  if (refused.length === 0) return null
-  const retryable = refused.some((kind) => !dialect.refusedMedia.has(kind))
-  for (const kind of refused) dialect.refusedMedia.add(kind)
+  const refusedKinds = findRefusedMedia(body, kinds)
+  if (refusedKinds.length === 0) return null
+  const retryable = refusedKinds.some((kind) => !dialect.refusedMedia.has(kind))
+  for (const kind of refusedKinds) dialect.refusedMedia.add(kind)
   return { rejectedField: 'messages', retryable, outputCap: null }
 }
 
@@ -123,9 +123,9 @@ function adaptOutputCap(body: ErrorBody, text: string, added: AddedFields, diale
   const isCapRejected = field === 'max_tokens' || field === 'max_completion_tokens'
   if (isCapRejected && matchesPattern(body, fieldRejected)) {
     // Which of the two names the cap has is the gateway's choice, even if the caller set the number.
-    const named = dialect.capField
+    const earlierCapField = dialect.capField
     dialect.capField = field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
-    return { rejectedField: field, retryable: dialect.capField !== named, outputCap: null }
+    return { rejectedField: field, retryable: dialect.capField !== earlierCapField, outputCap: null }
   }
   const context = parseNumber(text, contextLengthPatterns)
   if (context !== null && matchesPattern(body, contextOverflow)) {
@@ -201,13 +201,13 @@ const fallbackOutputCap = 1_024
 
 /** The field that a rejection names: in `param`, else the first known field in its text. */
 function parseRejectedField({ param }: ErrorBody, text: string): string | null {
-  const named =
+  const namedField =
     param ??
     /\b(?:max_completion_tokens|max_tokens|stream_options|safety_identifier|prompt_cache_key|encoding_format)\b/.exec(
       text,
     )?.[0] ??
     parseQuotedField(text)
-  return named === null ? null : (/^(?:body\.)?([a-z_]+)/.exec(named)?.[1] ?? null)
+  return namedField === null ? null : (/^(?:body\.)?([a-z_]+)/.exec(namedField)?.[1] ?? null)
 }
 
 /** "user" is an ordinary word unless it is quoted or stands where a field name does. */
@@ -222,8 +222,8 @@ function parseQuotedField(text: string): string | null {
 
 function parseNumber(text: string, patterns: readonly RegExp[]): number | null {
   for (const pattern of patterns) {
-    const found = Number(pattern.exec(text)?.[1])
-    if (Number.isSafeInteger(found) && found > 0) return found
+    const parsedNumber = Number(pattern.exec(text)?.[1])
+    if (Number.isSafeInteger(parsedNumber) && parsedNumber > 0) return parsedNumber
   }
   return null
 }

@@ -17,8 +17,8 @@ export class RetryBudget {
 
   /** Spends a retry if one is left. */
   spend(now: number): boolean {
-    const allowed = Math.max(minRetries, Math.floor(retryRatio * this.#turns.total(now)))
-    if (this.#retries.total(now) >= allowed) return false
+    const allowedRetries = Math.max(minRetries, Math.floor(retryRatio * this.#turns.total(now)))
+    if (this.#retries.total(now) >= allowedRetries) return false
     this.#retries.add(now)
     return true
   }

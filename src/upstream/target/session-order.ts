@@ -26,8 +26,8 @@ export function orderBySession(
     .map(({ live, weight }) => ({ live, distance: -Math.log(draw(session, live.name)) / weight }))
     .toSorted((one, other) => one.distance - other.distance)
     .map(({ live }) => live)
-  const doubtful = order.filter(({ name }) => isDoubtful(name))
-  return doubtful.length === 0 ? order : [...order.filter((live) => !doubtful.includes(live)), ...doubtful]
+  const doubtfulTargets = order.filter(({ name }) => isDoubtful(name))
+  return doubtfulTargets.length === 0 ? order : [...order.filter((live) => !doubtfulTargets.includes(live)), ...doubtfulTargets]
 }
 
 /** A number between 0 and 1, both excluded. */

@@ -89,9 +89,9 @@ export class TargetHealth {
     }
     if (isCredentialRejected && this.#rejectedKeyRestMs > 0) this.breaker.rest(this.#rejectedKeyRestMs, now)
     const restSeconds = this.#getRestSeconds(now, caller)
-    const counting = isTargets ? this.breaker : (this.#accounts.getBreaker(caller) ?? this.breaker)
+    const countingBreaker = isTargets ? this.breaker : (this.#accounts.getBreaker(caller) ?? this.breaker)
     failure.isTargetResting = restSeconds !== null
-    failure.retryAfterSeconds = restSeconds ?? toSeconds(counting.retryMs(now))
+    failure.retryAfterSeconds = restSeconds ?? toSeconds(countingBreaker.retryMs(now))
   }
 
   #recordWorking(now: number, startedAt: number, caller: TargetCaller): void {
@@ -102,22 +102,22 @@ export class TargetHealth {
 
   /** The breakers that a call of this caller must pass. */
   #listBreakers(now: number, caller: TargetCaller): readonly AppliedBreaker[] {
-    const own = this.#accounts.getBreaker(caller)
-    if (own === undefined && !this.breaker.isOpen) return noBreakers
-    const applied = own === undefined ? [] : [{ breaker: own, extraMs: 0 }]
-    if (!this.breaker.isOpen) return applied
-    if (!this.#mayBeRequests) return [...applied, { breaker: this.breaker, extraMs: 0 }]
-    if (this.#accounts.isUntried(caller.account, now)) return applied
+    const accountBreaker = this.#accounts.getBreaker(caller)
+    if (accountBreaker === undefined && !this.breaker.isOpen) return noBreakers
+    const appliedBreakers = accountBreaker === undefined ? [] : [{ breaker: accountBreaker, extraMs: 0 }]
+    if (!this.breaker.isOpen) return appliedBreakers
+    if (!this.#mayBeRequests) return [...appliedBreakers, { breaker: this.breaker, extraMs: 0 }]
+    if (this.#accounts.isUntried(caller.account, now)) return appliedBreakers
     // The probe is another account's if one calls within a further delay: the same request would fail again.
     const isProbeOfOthers = this.#accounts.size > 1 && this.#accounts.isFailing(caller.account)
-    return [...applied, { breaker: this.breaker, extraMs: isProbeOfOthers ? this.breaker.probeDelayMs : 0 }]
+    return [...appliedBreakers, { breaker: this.breaker, extraMs: isProbeOfOthers ? this.breaker.probeDelayMs : 0 }]
   }
 
   /** Seconds until the next probe of the target, or until the account's next call; null if calls are admitted. */
   #getRestSeconds(now: number, caller: TargetCaller): number | null {
-    const resting = this.#listBreakers(now, caller).filter(({ breaker }) => breaker.isOpen)
-    if (resting.length === 0) return null
-    return Math.max(1, ...resting.map(({ breaker }) => toSeconds(breaker.waitMs(now))))
+    const restingBreakers = this.#listBreakers(now, caller).filter(({ breaker }) => breaker.isOpen)
+    if (restingBreakers.length === 0) return null
+    return Math.max(1, ...restingBreakers.map(({ breaker }) => toSeconds(breaker.waitMs(now))))
   }
 }
 

@@ -73,10 +73,10 @@ export class Upstreams {
     this.takenOut = previous?.takenOut ?? new TakenOutSet()
     this.#upstreams = new Map(
       Object.entries(config.upstreams).map(([name, upstream]) => {
-        const earlier = previous?.get(name)
-        return earlier !== undefined && isDeepStrictEqual(earlier.config, upstream)
-          ? [name, earlier]
-          : [name, createUpstream(name, upstream, demoUrl, config.timeouts.connectMs, earlier)]
+        const earlierUpstream = previous?.get(name)
+        return earlierUpstream !== undefined && isDeepStrictEqual(earlierUpstream.config, upstream)
+          ? [name, earlierUpstream]
+          : [name, createUpstream(name, upstream, demoUrl, config.timeouts.connectMs, earlierUpstream)]
       }),
     )
     if (previous !== undefined) this.#adoptTargets(previous, config)
@@ -86,13 +86,13 @@ export class Upstreams {
   #adoptTargets(previous: Upstreams, config: GatewayConfig): void {
     for (const [name, model] of previous.#defaultModels)
       if (this.#upstreams.get(name) === previous.get(name)) this.#defaultModels.set(name, model)
-    const adopted = Object.entries(config.products).flatMap(([id, { targets }]) =>
+    const adoptedTargets = Object.entries(config.products).flatMap(([id, { targets }]) =>
       targets
         .filter(({ upstream }) => this.#upstreams.get(upstream) === previous.get(upstream))
         .map(({ upstream, model }) => `${upstream}/${model ?? this.#defaultModels.get(upstream) ?? id}`),
     )
-    if (isDeepStrictEqual(previous.#searchConfig, config.search)) adopted.push(`search/${config.search.backend}`)
-    for (const target of adopted) {
+    if (isDeepStrictEqual(previous.#searchConfig, config.search)) adoptedTargets.push(`search/${config.search.backend}`)
+    for (const target of adoptedTargets) {
       const [health, dialect] = [previous.#health.get(target), previous.#dialects.get(target)]
       if (health !== undefined) this.#health.set(target, health)
       if (dialect !== undefined) this.#dialects.set(target, dialect)
@@ -122,26 +122,26 @@ export class Upstreams {
     now: number,
     x?: Exchange & Partial<Slots>,
   ): LiveTarget[] {
-    const resolved = targets.flatMap((target) => this.#resolveTarget(target, fallbackModel) ?? [])
-    const usable = this.takenOut.isEmpty
-      ? resolved
-      : resolved.filter(({ live }) => this.takenOut.remainingMs(live.name, now) === 0)
-    if (usable.length <= 1) return usable.map(({ live }) => live)
+    const resolvedTargets = targets.flatMap((target) => this.#resolveTarget(target, fallbackModel) ?? [])
+    const usableTargets = this.takenOut.isEmpty
+      ? resolvedTargets
+      : resolvedTargets.filter(({ live }) => this.takenOut.remainingMs(live.name, now) === 0)
+    if (usableTargets.length <= 1) return usableTargets.map(({ live }) => live)
     const caller = x === undefined ? noCaller : identifyCaller(x)
-    const healthy = usable.filter(({ live }) => this.getHealth(live.name).wouldAdmit(now, caller))
+    const healthy = usableTargets.filter(({ live }) => this.getHealth(live.name).wouldAdmit(now, caller))
     const session = x === undefined ? null : identifySession(x)
-    const candidates = healthy.length > 0 ? healthy : usable
-    const weighted =
+    const candidates = healthy.length > 0 ? healthy : usableTargets
+    const weightedTargets =
       session === null
         ? orderByWeight(candidates, this.#random)
         : orderBySession(candidates, session, (target) => this.getHealth(target).isDoubtful(now, caller))
-    return [...weighted, ...candidates.filter(({ weight }) => weight <= 0).map(({ live }) => live)]
+    return [...weightedTargets, ...candidates.filter(({ weight }) => weight <= 0).map(({ live }) => live)]
   }
 
   /** Milliseconds until the first of these targets is back; null unless operators have taken out all that are set up. */
   findReturnMs(targets: readonly Target[], fallbackModel: string | null, now: number): number | null {
-    const remaining = this.listTargets(targets, fallbackModel).map(({ name }) => this.takenOut.remainingMs(name, now))
-    return remaining.length === 0 || remaining.includes(0) ? null : Math.min(...remaining)
+    const remainingMs = this.listTargets(targets, fallbackModel).map(({ name }) => this.takenOut.remainingMs(name, now))
+    return remainingMs.length === 0 || remainingMs.includes(0) ? null : Math.min(...remainingMs)
   }
 
   /** All targets that are set up, whatever their health. */
@@ -185,9 +185,14 @@ export class Upstreams {
 
   /** Closes the connections, except those of upstreams that `users` have taken over. */
   async close(users: readonly Upstreams[] = []): Promise<void> {
-    const unused = [...this.#upstreams.values()].filter((upstream) => !users.some((user) => user.get(upstream.name) === upstream))
+    const unusedUpstreams = [...this.#upstreams.values()].filter(
+      (upstream) => !users.some((user) => user.get(upstream.name) === upstream),
+    )
     await Promise.all(
-      unused.flatMap(({ dispatcher, newConnectionDispatcher }) => [dispatcher.destroy(), newConnectionDispatcher.destroy()]),
+      unusedUpstreams.flatMap(({ dispatcher, newConnectionDispatcher }) => [
+        dispatcher.destroy(),
+        newConnectionDispatcher.destroy(),
+      ]),
     )
   }
 
@@ -231,8 +236,8 @@ function createUpstream(
     bodyTimeout: 0,
     connect: { timeout: connectMs },
   }
-  const own = ownApis[config.kind]
-  const authorization = config.apiKey === null || own !== undefined ? toBasicAuthorization(url) : `Bearer ${config.apiKey}`
+  const ownApi = ownApis[config.kind]
+  const authorization = config.apiKey === null || ownApi !== undefined ? toBasicAuthorization(url) : `Bearer ${config.apiKey}`
   return {
     name,
     url,
@@ -243,7 +248,7 @@ function createUpstream(
     origin: url.origin,
     basePath: url.pathname.replace(/\/+$/, ''),
     headers: {
-      ...own?.createHeaders(config.apiKey),
+      ...ownApi?.createHeaders(config.apiKey),
       ...lowerCaseNames(config.headers),
       ...(authorization === null ? {} : { authorization }),
       'content-type': 'application/json',
@@ -251,7 +256,7 @@ function createUpstream(
       'accept-encoding': 'identity',
     },
     config,
-    format: own?.format ?? (config.responses ? responsesFormat : null),
+    format: ownApi?.format ?? (config.responses ? responsesFormat : null),
     // `Deadlines` watches every call; the dispatcher's timeouts measure other things and are off. The dispatcher also has no connection
     // limit, because it would queue without bound: the limiter bounds calls.
     limiter: createLimiter(config, earlier?.origin === url.origin ? earlier.limiter : undefined),

@@ -35,8 +35,12 @@ export class ImageLinks {
     if (typeof exp !== 'string' || !/^\d{1,12}$/.test(exp) || typeof sig !== 'string') throw new GatewayError('link_invalid')
     const [kid, mac = ''] = sig.split('.', 2)
     const sentSignature = Buffer.from(mac, 'base64url')
-    const expected = this.#sign(name, Number(exp))
-    if (kid !== this.#current.kid || sentSignature.length !== expected.length || !timingSafeEqual(sentSignature, expected))
+    const expectedSignature = this.#sign(name, Number(exp))
+    if (
+      kid !== this.#current.kid ||
+      sentSignature.length !== expectedSignature.length ||
+      !timingSafeEqual(sentSignature, expectedSignature)
+    )
       throw new GatewayError('link_invalid')
     // Only a holder of a valid link learns this: the signature is right.
     if (Number(exp) * 1000 <= now) throw new GatewayError('link_expired')

@@ -53,8 +53,8 @@ export class EmbeddingConverter {
     return new Promise((resolve, reject) => {
       const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
       const job: Job = { member, bytes, chunks, options, resolve, reject }
-      for (const evicted of this.#queue.enqueue(job))
-        evicted.reject(new GatewayError('temporarily_unavailable', { retryAfter: 1 }))
+      for (const evictedJob of this.#queue.enqueue(job))
+        evictedJob.reject(new GatewayError('temporarily_unavailable', { retryAfter: 1 }))
       this.#startNext()
     })
   }

@@ -70,9 +70,9 @@ export class EmbeddingService {
       const { bytes, length, usage } = reply
       return { usage, finish: (end) => bytes.subarray(0, length + Buffer.from(bytes.buffer).write(end, length)) }
     }
-    const converted = convertEmbeddings(document, options)
-    if (converted.kind === 'failed') throw inBandFailure(converted.reason, upstreamHost)
-    return { usage: converted.usage, finish: (end) => converted.text + end }
+    const conversion = convertEmbeddings(document, options)
+    if (conversion.kind === 'failed') throw inBandFailure(conversion.reason, upstreamHost)
+    return { usage: conversion.usage, finish: (end) => conversion.text + end }
   }
 }
 
@@ -83,9 +83,9 @@ function isChunked(document: LongDocument['document']): document is readonly Uin
 function computeUsage(usage: Readonly<Record<string, unknown>> | null, x: Partial<Slots>, chat: ChatRequest): Usage {
   const estimate: Usage = { inputTokens: x.hold?.inputEstimate ?? 0, outputTokens: 0, estimated: true }
   // Servers leave the output out, because there is none.
-  const reported = usage === null ? null : parseUsage({ ...usage, completion_tokens: 0 })
-  if (reported === null || reported.inputTokens === 0) return estimate
+  const reportedUsage = usage === null ? null : parseUsage({ ...usage, completion_tokens: 0 })
+  if (reportedUsage === null || reportedUsage.inputTokens === 0) return estimate
   // Each input may be as long as the context.
-  const perInput = { ...reported, inputTokens: reported.inputTokens / chat.messages.length }
-  return isPlausible(perInput, x) ? { ...reported, estimated: false } : { ...estimate, disputed: reported }
+  const perInput = { ...reportedUsage, inputTokens: reportedUsage.inputTokens / chat.messages.length }
+  return isPlausible(perInput, x) ? { ...reportedUsage, estimated: false } : { ...estimate, disputed: reportedUsage }
 }

@@ -46,11 +46,11 @@ export function convertLongAnswer(answer: Buffer<ArrayBuffer>, options: Embeddin
 }
 
 function convert(answer: Buffer, { count, encoding }: EmbeddingOptions): ConvertedAnswer {
-  const separated = separateVectors(answer)
-  if (separated === null) return { kind: 'failed', reason: 'too_large' }
+  const separatedAnswer = separateVectors(answer)
+  if (separatedAnswer === null) return { kind: 'failed', reason: 'too_large' }
   let document: unknown
   try {
-    document = parseJson(separated.frame)
+    document = parseJson(separatedAnswer.frame)
   } catch {
     return { kind: 'failed', reason: 'not_json' }
   }
@@ -63,7 +63,7 @@ function convert(answer: Buffer, { count, encoding }: EmbeddingOptions): Convert
   for (let index = 0; index < count; index++) {
     writer.write(`${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":`)
     const embedding = embeddings[index]
-    const range = isRecord(embedding) ? separated.vectors[Number(embedding[vectorField])] : undefined
+    const range = isRecord(embedding) ? separatedAnswer.vectors[Number(embedding[vectorField])] : undefined
     const text = range === undefined ? Buffer.from(JSON.stringify(embedding ?? null)) : answer.subarray(...range)
     if (!writeVector(text, encoding, writer)) return { kind: 'failed', reason: 'empty' }
     writer.write('}')
@@ -139,7 +139,7 @@ function writeVector(text: Buffer, encoding: EmbeddingOptions['encoding'], write
   const value = tryParseJson(text.toString('latin1'))
   const isPassed = encoding === 'float' && isVector(value)
   if (isPassed) writer.writeBytes(text)
-  const encoded = isPassed ? '' : encodeVector(value, encoding)
-  if (encoded !== null) writer.write(encoded)
-  return encoded !== null
+  const encodedVector = isPassed ? '' : encodeVector(value, encoding)
+  if (encodedVector !== null) writer.write(encodedVector)
+  return encodedVector !== null
 }

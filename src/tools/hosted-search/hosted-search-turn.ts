@@ -200,17 +200,17 @@ class HostedSearchTurn {
       end(null, 'too_many_searches')
       return 'The search was not made: this answer may not make more searches. Answer from what is known.'
     }
-    const found = await this.#search(query)
-    if (found instanceof GatewayError) {
-      end(null, found.code === 'quota_exceeded' ? 'quota' : 'unavailable')
-      return `The search failed: ${found.message}`
+    const searchResult = await this.#search(query)
+    if (searchResult instanceof GatewayError) {
+      end(null, searchResult.code === 'quota_exceeded' ? 'quota' : 'unavailable')
+      return `The search failed: ${searchResult.message}`
     }
-    const results = filterResults(found.results, this.#input.options)
+    const results = filterResults(searchResult.results, this.#input.options)
     const sources = toSources(results, this.#sources.length)
     this.#sources.push(...sources)
     end(sources, null)
-    const isFiltered = results.length < found.results.length
-    return toToolResult({ ...found, results }, sources, { withAnswer: !isFiltered })
+    const isFiltered = results.length < searchResult.results.length
+    return toToolResult({ ...searchResult, results }, sources, { withAnswer: !isFiltered })
   }
 
   /** The document, or why there is none. The search is charged once it was made. @throws ClientDisconnected */
@@ -247,8 +247,8 @@ class HostedSearchTurn {
     const { chat, encoder, callContext } = this.#input
     const usage = this.#firstUsage ?? { inputTokens: 0, outputTokens: 0, estimated: false }
     const charge = callContext.describeCharge?.(usage)
-    const summed: readonly AnswerEvent[] = this.#usage === null ? [] : [{ kind: 'usage', usage: this.#usage, charge }]
-    const last = [...ending, ...summed]
+    const usageEvents: readonly AnswerEvent[] = this.#usage === null ? [] : [{ kind: 'usage', usage: this.#usage, charge }]
+    const last = [...ending, ...usageEvents]
     if (chat.stream) {
       const frames = encoder.push(last) + encoder.end()
       return { usage, ...(this.#isAbandoned ? { isAbandoned: true } : {}), final: { kind: 'trailer', frames } }

@@ -23,10 +23,10 @@ type DomainFilter = Pick<HostedSearchOptions, 'allowedDomains' | 'blockedDomains
 
 /** Engines read these operators; `filterResults` applies the rule where they do not. */
 export function toSearchQuery(query: string, { allowedDomains, blockedDomains }: DomainFilter): string {
-  const allowed = allowedDomains.map((domain) => `site:${domain}`).join(' OR ')
-  const blocked = blockedDomains.map((domain) => `-site:${domain}`).join(' ')
-  const filtered = [query, allowed, blocked].filter((part) => part !== '').join(' ')
-  return [...filtered].length > maxLengths.query ? query : filtered
+  const allowedTerms = allowedDomains.map((domain) => `site:${domain}`).join(' OR ')
+  const blockedTerms = blockedDomains.map((domain) => `-site:${domain}`).join(' ')
+  const filteredQuery = [query, allowedTerms, blockedTerms].filter((part) => part !== '').join(' ')
+  return [...filteredQuery].length > maxLengths.query ? query : filteredQuery
 }
 
 export function filterResults(
@@ -42,13 +42,13 @@ export function filterResults(
 
 /** The host itself, its subdomains, and `*` for any part of a name. */
 function isInDomain(url: string, domain: string): boolean {
-  const parsed = URL.parse(url)
-  if (parsed === null) return false
+  const parsedUrl = URL.parse(url)
+  if (parsedUrl === null) return false
   const slash = domain.indexOf('/')
   const host = (slash === -1 ? domain : domain.slice(0, slash)).replace(/^\*\./, '')
   const path = slash === -1 ? '' : domain.slice(slash)
-  const isHost = parsed.hostname === host || parsed.hostname.endsWith(`.${host}`)
-  return isHost && parsed.pathname.toLowerCase().startsWith(path)
+  const isHost = parsedUrl.hostname === host || parsedUrl.hostname.endsWith(`.${host}`)
+  return isHost && parsedUrl.pathname.toLowerCase().startsWith(path)
 }
 
 /** Numbered on from the sources of earlier searches, so that a mark has one meaning in the turn. */
@@ -69,12 +69,12 @@ export function toToolResult(
   { withAnswer }: { readonly withAnswer: boolean },
 ): string {
   const numbers = new Map(results.map(({ index }, i) => [index, sources[i]?.number]))
-  const renumbered = answer.replaceAll(/\[(\d{1,2}(?:\s?,\s?\d{1,2}){0,9})\](?!\()/g, (_mark, list: string) => {
-    const known = list.split(',').flatMap((number) => numbers.get(Number(number)) ?? [])
-    return known.length === 0 ? '' : `[${known.join(', ')}]`
+  const renumberedAnswer = answer.replaceAll(/\[(\d{1,2}(?:\s?,\s?\d{1,2}){0,9})\](?!\()/g, (_mark, list: string) => {
+    const knownNumbers = list.split(',').flatMap((number) => numbers.get(Number(number)) ?? [])
+    return knownNumbers.length === 0 ? '' : `[${knownNumbers.join(', ')}]`
   })
   return JSON.stringify({
-    ...(withAnswer && answer !== '' ? { answer: renumbered } : {}),
+    ...(withAnswer && answer !== '' ? { answer: renumberedAnswer } : {}),
     sources: sources.map(({ number, title, url, snippet, publishedAt }) => ({
       number,
       title,

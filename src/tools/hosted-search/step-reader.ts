@@ -47,8 +47,8 @@ export class StepReader implements AnswerEncoder {
   }
 
   push(answered: readonly AnswerEvent[]): string {
-    const passed = this.#read(answered)
-    return passed.length === 0 ? '' : this.#outer.push(passed)
+    const passedEvents = this.#read(answered)
+    return passedEvents.length === 0 ? '' : this.#outer.push(passedEvents)
   }
 
   heartbeat(): string {

@@ -94,14 +94,14 @@ export class ImageGenerator {
     const usage = computeUsage(document, x, images.length)
     // The images were generated and are charged; no client is left to store them for.
     if (wire.client.disconnected) throw new ClientDisconnected(usage)
-    const stored = await this.#storeImages(images.slice(0, maxImages), caller.account.id, wire)
-    if (stored.length === 0 && wire.client.disconnected) throw new ClientDisconnected(usage)
+    const storedImages = await this.#storeImages(images.slice(0, maxImages), caller.account.id, wire)
+    if (storedImages.length === 0 && wire.client.disconnected) throw new ClientDisconnected(usage)
     // Text alone is an answer too (a question, a refusal); images that cannot be shown are not.
-    if (stored.length === 0 && (images.length > 0 || text === '')) throw inBandFailure('empty', upstreamHost)
+    if (storedImages.length === 0 && (images.length > 0 || text === '')) throw inBandFailure('empty', upstreamHost)
     // Images that cannot be shown are not charged; if the client left, their number is unknown.
-    const pieces = Math.max(1, Math.min(usage.pieces ?? 1, stored.length))
-    const charged = wire.client.disconnected || usage.pieces === undefined ? usage : { ...usage, pieces }
-    return { text, stored, usage: charged, upstreamHost, prompt: imagePrompt.prompt, stream: chat.stream }
+    const pieces = Math.max(1, Math.min(usage.pieces ?? 1, storedImages.length))
+    const chargedUsage = wire.client.disconnected || usage.pieces === undefined ? usage : { ...usage, pieces }
+    return { text, stored: storedImages, usage: chargedUsage, upstreamHost, prompt: imagePrompt.prompt, stream: chat.stream }
   }
 
   #createLinks(stored: readonly StoredImage[]): string[] {
@@ -146,17 +146,19 @@ export class ImageGenerator {
   }
 
   async #storeImages(images: readonly GeneratedImage[], account: string, { client }: CallContext): Promise<StoredImage[]> {
-    const disconnected = new AbortController()
-    client.onDisconnect(() => disconnected.abort())
-    const stored: StoredImage[] = []
-    for (const painted of images) {
+    const disconnection = new AbortController()
+    client.onDisconnect(() => disconnection.abort())
+    const storedImages: StoredImage[] = []
+    for (const generatedImage of images) {
       const bytes =
-        painted.kind === 'base64' ? this.#decodeBase64(painted.data) : await this.#remote.fetch(painted.url, disconnected.signal)
+        generatedImage.kind === 'base64'
+          ? this.#decodeBase64(generatedImage.data)
+          : await this.#remote.fetch(generatedImage.url, disconnection.signal)
       if (bytes === null) continue
       const image = await this.#services.images.put(bytes, account)
-      if (image !== null && !stored.some(({ image: { hash } }) => hash === image.hash)) stored.push({ image, bytes })
+      if (image !== null && !storedImages.some(({ image: { hash } }) => hash === image.hash)) storedImages.push({ image, bytes })
     }
-    return stored
+    return storedImages
   }
 
   #decodeBase64(base64: string): Buffer | null {
@@ -191,10 +193,10 @@ function computeUsage(document: Record<string, unknown>, x: Partial<Slots>, imag
   // Each requested image that arrived has its fixed price, unless the upstream reports tokens.
   const pieces = Math.max(1, Math.min(images, chat?.choices ?? 1))
   const estimate: Usage = { inputTokens: hold?.inputEstimate ?? 0, outputTokens: 0, estimated: true, pieces }
-  const reported = parseUsage(document['usage'])
+  const reportedUsage = parseUsage(document['usage'])
   // Images take many tokens: a report of none is no report.
-  if (reported === null || reported.outputTokens === 0) return estimate
-  return isPlausible(reported, x) ? { ...reported, estimated: false } : { ...estimate, disputed: reported }
+  if (reportedUsage === null || reportedUsage.outputTokens === 0) return estimate
+  return isPlausible(reportedUsage, x) ? { ...reportedUsage, estimated: false } : { ...estimate, disputed: reportedUsage }
 }
 
 function extractPrompt(chat: ChatRequest): ImagePrompt {

@@ -19,10 +19,10 @@ export function toDocumentResult(x: Exchange & Partial<Slots>, json: string): Ca
 export function toFailureResult(x: Pick<Exchange, 'id' | 'debug'>, failure: GatewayError): CallToolResult {
   const { code, stage } = failure
   const { quotaRefunded } = x.debug
-  const refunded = quotaRefunded === undefined ? {} : { quotaRefunded }
+  const refundField = quotaRefunded === undefined ? {} : { quotaRefunded }
   return {
     isError: true,
     content: [{ type: 'text', text: describeFailure(x, failure) }],
-    _meta: { requestId: x.id, code, stage, ...refunded },
+    _meta: { requestId: x.id, code, stage, ...refundField },
   }
 }

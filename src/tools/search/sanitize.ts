@@ -49,8 +49,8 @@ export function sanitizeDate(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > 64) return null
   const text = value.trim()
   if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return Number.isNaN(Date.parse(text)) ? null : text
-  const zoned = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : text
-  const at = /\d{4}/.test(zoned) ? Date.parse(zoned) : Number.NaN
+  const textWithZone = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : text
+  const at = /\d{4}/.test(textWithZone) ? Date.parse(textWithZone) : Number.NaN
   if (Number.isNaN(at) || at < 0 || at >= maxTimeMs) return null
   return new Date(at).toISOString()
 }

@@ -55,12 +55,12 @@ export class SearchService {
     const { ids, names } = this.#services
     const query = extractQuery(x.chat ?? { messages: [] })
     const context: SearchContext = { query, x, wire }
-    const raw = await this.#backend.search(context)
+    const rawResult = await this.#backend.search(context)
     // The search was made and is charged; no client is left to receive it.
-    if (wire.client.disconnected) throw new ClientDisconnected(computeUsage(raw, query, x))
-    const answered = await addGroundedAnswer(raw, context, { forwarder: this.#forwarder, services: this.#services })
-    const usage = computeUsage(answered, query, x)
-    const document = toDocument(answered, {
+    if (wire.client.disconnected) throw new ClientDisconnected(computeUsage(rawResult, query, x))
+    const answeredResult = await addGroundedAnswer(rawResult, context, { forwarder: this.#forwarder, services: this.#services })
+    const usage = computeUsage(answeredResult, query, x)
+    const document = toDocument(answeredResult, {
       schema: names.searchSchema,
       id: ids.next('srch_', x.startedAt),
       query,
@@ -70,7 +70,7 @@ export class SearchService {
         prompt_tokens: usage.inputTokens,
         completion_tokens: usage.outputTokens,
         total_tokens: usage.inputTokens + usage.outputTokens,
-        ...(answered.searches === null ? {} : { search_requests: answered.searches }),
+        ...(answeredResult.searches === null ? {} : { search_requests: answeredResult.searches }),
       },
     })
     const { error } = this.#documentSchema.safeParse(document)

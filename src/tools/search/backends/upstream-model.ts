@@ -26,12 +26,13 @@ function parseDocument(document: Record<string, unknown>, upstreamHost: string |
   const [choice] = validateChoices(document, upstreamHost)
   const message = isRecord(choice?.['message']) ? choice['message'] : {}
   const text = extractText(message['content'])
-  const parsed = fromSearchResults(document, text) ?? fromAnnotations(message, text) ?? fromJson(text) ?? fromPlainText(text)
-  if ((parsed.answer ?? '').trim() === '' && parsed.results.length === 0) throw inBandFailure('empty', upstreamHost)
+  const parsedAnswer =
+    fromSearchResults(document, text) ?? fromAnnotations(message, text) ?? fromJson(text) ?? fromPlainText(text)
+  if ((parsedAnswer.answer ?? '').trim() === '' && parsedAnswer.results.length === 0) throw inBandFailure('empty', upstreamHost)
   const usage = isRecord(document['usage']) ? document['usage'] : {}
   const searches = usage['num_search_queries']
   return {
-    ...parsed,
+    ...parsedAnswer,
     usage: parseUsage(usage),
     searches: typeof searches === 'number' && Number.isSafeInteger(searches) && searches >= 0 ? searches : null,
     warnings: choice?.['finish_reason'] === 'length' ? ['The answer was cut off at its maximum length.'] : [],
@@ -54,8 +55,8 @@ function fromAnnotations({ annotations }: Record<string, unknown>, text: string)
   const citations: RawCitation[] = []
   for (const annotation of annotations as unknown[]) {
     if (!isRecord(annotation) || annotation['type'] !== 'url_citation') continue
-    const cited = isRecord(annotation['url_citation']) ? annotation['url_citation'] : annotation
-    citations.push({ url: cited['url'], title: cited['title'], start: cited['start_index'], end: cited['end_index'] })
+    const citation = isRecord(annotation['url_citation']) ? annotation['url_citation'] : annotation
+    citations.push({ url: citation['url'], title: citation['title'], start: citation['start_index'], end: citation['end_index'] })
   }
   if (citations.length === 0) return null
   return { answer: text, results: citations.map(({ url, title }) => toResult({ url, title })), citations }

@@ -70,9 +70,9 @@ export function guardProvider(provider: PaymentProvider, { clock, setting }: Gua
     } catch (thrown) {
       throw toProviderError(thrown, provider.name)
     }
-    const parsed = schema.safeParse(answer)
-    if (parsed.success) return parsed.data
-    const [issue] = parsed.error.issues
+    const parsedFacts = schema.safeParse(answer)
+    if (parsedFacts.success) return parsedFacts.data
+    const [issue] = parsedFacts.error.issues
     throw new PaymentProviderError(
       'unavailable',
       `${provider.name}: what ${what} returned is no answer of a provider (${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}).`,

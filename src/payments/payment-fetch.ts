@@ -7,11 +7,11 @@ import '../system/vendor/undici-fetch.ts'
 const timeoutMs = 10_000
 
 export function createPaymentFetch(clock: Pick<Clock, 'deadline'>): typeof globalThis.fetch {
-  const bounded: typeof globalThis.fetch = (address, init) => {
+  const fetchWithDeadline: typeof globalThis.fetch = (address, init) => {
     const deadline = clock.deadline(timeoutMs)
     const signal = init?.signal == null ? deadline : AbortSignal.any([init.signal, deadline])
     // A redirect could lead the secret key elsewhere.
     return fetch(address, { ...init, signal, redirect: 'error' })
   }
-  return createCheckedFetch(bounded)
+  return createCheckedFetch(fetchWithDeadline)
 }

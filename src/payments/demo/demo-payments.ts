@@ -48,14 +48,14 @@ export class DemoPayments {
 
   find(order: string): DemoPayment | undefined {
     if (!idPattern.test(order)) return undefined
-    const stored = this.#read(`${order}.json`) as StoredPayment | undefined
-    if (stored === undefined) return undefined
-    const chosen = this.#read(`${order}.choice.json`) as { choice: DemoChoice; at: number } | undefined
+    const storedPayment = this.#read(`${order}.json`) as StoredPayment | undefined
+    if (storedPayment === undefined) return undefined
+    const storedChoice = this.#read(`${order}.choice.json`) as { choice: DemoChoice; at: number } | undefined
     const refunds = this.#listFiles(`${order}.refund.`).map((name) => (this.#read(name) as { amount: number }).amount)
     return {
-      ...stored,
-      choice: chosen?.choice ?? null,
-      chosenAt: chosen?.at ?? 0,
+      ...storedPayment,
+      choice: storedChoice?.choice ?? null,
+      chosenAt: storedChoice?.at ?? 0,
       refunded: refunds.reduce((sum, amount) => sum + amount, 0),
     }
   }

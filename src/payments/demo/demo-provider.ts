@@ -78,8 +78,8 @@ export class DemoProvider implements PaymentProvider {
 
   async readNotification({ headers, body, receivedAt }: RawNotification): Promise<NotificationFacts> {
     const [, at = '', signature = ''] = /^t=(\d{1,15}),v1=([0-9a-f]{64})$/.exec(headers[signatureHeader] ?? '') ?? []
-    const expected = this.#sign(at, body)
-    if (!timingSafeEqual(Buffer.from(signature.padEnd(64, '0'), 'hex'), expected))
+    const expectedSignature = this.#sign(at, body)
+    if (!timingSafeEqual(Buffer.from(signature.padEnd(64, '0'), 'hex'), expectedSignature))
       throw new PaymentNotificationError('signature', 'The demonstration did not sign this notification.')
     if (receivedAt - Number(at) > toleranceMs)
       throw new PaymentNotificationError('stale', 'This notification of the demonstration is older than five minutes.')
@@ -104,12 +104,12 @@ export class DemoProvider implements PaymentProvider {
   /** What a payment has become; the page of the demonstration shows it. */
   #describe({ order, money, expiresAt, choice, chosenAt, refunded }: DemoPayment): PaymentFacts {
     const now = this.#clock.now()
-    const unpaid = { money: null, payment: null, refunded: 0, dispute: 'none', subscription: null } as const
-    if (choice === null) return { state: now < expiresAt ? 'open' : 'closed', ...unpaid }
-    if (choice === 'cancel') return { state: 'closed', ...unpaid }
-    if (choice === 'fail') return { state: 'closed', ...unpaid, reason: 'the card was declined (demonstration)' }
-    const paid = { ...unpaid, money, payment: `demo_${order}`, refunded }
-    return { ...paid, state: choice === 'late' && now < chosenAt + lateMs ? 'pending' : 'paid' }
+    const unpaidFacts = { money: null, payment: null, refunded: 0, dispute: 'none', subscription: null } as const
+    if (choice === null) return { state: now < expiresAt ? 'open' : 'closed', ...unpaidFacts }
+    if (choice === 'cancel') return { state: 'closed', ...unpaidFacts }
+    if (choice === 'fail') return { state: 'closed', ...unpaidFacts, reason: 'the card was declined (demonstration)' }
+    const paidFacts = { ...unpaidFacts, money, payment: `demo_${order}`, refunded }
+    return { ...paidFacts, state: choice === 'late' && now < chosenAt + lateMs ? 'pending' : 'paid' }
   }
 
   /** What the visitor of the page chose; the first choice counts. Resolves when the notification was sent, or could not be. */

@@ -59,9 +59,9 @@ export async function readStripeNotification(
   } catch (error) {
     throw explainRefusal(error)
   }
-  const parsed = eventSchema.safeParse(tryParseJson(body.toString('utf8')))
-  if (!parsed.success) throw new PaymentNotificationError('malformed', 'The notification is signed, but no event of Stripe.')
-  const { id, data } = parsed.data
+  const parsedEvent = eventSchema.safeParse(tryParseJson(body.toString('utf8')))
+  if (!parsedEvent.success) throw new PaymentNotificationError('malformed', 'The notification is signed, but no event of Stripe.')
+  const { id, data } = parsedEvent.data
   return { id, hints: findHints(data.object), answer: { status: 200, body: 'ok' } }
 }
 

@@ -132,9 +132,9 @@ export class StripeProvider implements PaymentProvider {
     const amount = toStripeAmount(money)
     return this.#client.call(async (stripe) => {
       const { data } = await stripe.refunds.list({ payment_intent: intent, limit: maxRefunds })
-      const earlier = data.find(({ metadata }) => metadata?.[refundKey] === refundId)
+      const earlierRefund = data.find(({ metadata }) => metadata?.[refundKey] === refundId)
       const refund =
-        earlier ??
+        earlierRefund ??
         (await stripe.refunds.create(
           { payment_intent: intent, amount, metadata: { [refundKey]: refundId } },
           { idempotencyKey: `${refundId}-refund` },

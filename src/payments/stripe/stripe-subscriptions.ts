@@ -87,10 +87,10 @@ export class StripeSubscriptions implements ProviderSubscriptions {
   /** The plan changes only when the invoice is paid; where the bank asks the member first, the address leads there. */
   async change(reference: string, to: PlanPriceAtProvider, ordered: OrderedChange): Promise<OpenedCheckout> {
     const { order, due, orderedAt, expiresAt } = ordered
-    const prepared = await this.#prepareChange(reference, to, orderedAt)
-    const { item, prorationDate, isDone } = prepared
+    const preparedChange = await this.#prepareChange(reference, to, orderedAt)
+    const { item, prorationDate, isDone } = preparedChange
     if (!isDone) {
-      const current = this.#clock.now() < expiresAt ? await this.#preview(reference, prepared) : null
+      const current = this.#clock.now() < expiresAt ? await this.#preview(reference, preparedChange) : null
       if (current?.amount !== due.amount || current.currency !== due.currency)
         throw new PaymentProviderError(
           'refused',

@@ -67,23 +67,23 @@ export class EmailSpool {
       log.warn({ err: error }, 'the folder of waiting emails cannot be read: emails that wait end with this process')
       return []
     }
-    const stored: StoredEmail[] = []
+    const storedEmails: StoredEmail[] = []
     for (const name of names) {
       const id = filePattern.exec(name)?.[1]
-      const email = id === undefined || stored.length === maxFiles ? undefined : this.#read(join(folder, name))
+      const email = id === undefined || storedEmails.length === maxFiles ? undefined : this.#read(join(folder, name))
       if (id === undefined || email === undefined) rmSync(join(folder, name), { force: true, recursive: true })
-      else stored.push({ id: Number(id), queued: email })
+      else storedEmails.push({ id: Number(id), queued: email })
     }
-    return stored.toSorted((a, b) => a.queued.queuedAt - b.queued.queuedAt)
+    return storedEmails.toSorted((a, b) => a.queued.queuedAt - b.queued.queuedAt)
   }
 
   /** An email without a recipient has no file: there is nothing to send after a restart. */
   save(id: number, queued: QueuedEmail): void {
     if (queued.email.to === null) return
-    const sealed = this.#options.encryption.encrypt(queued)
+    const sealedEmail = this.#options.encryption.encrypt(queued)
     this.#change(id, async () => {
       const file = this.#toPath(id)
-      await writeFile(`${file}.part`, sealed, { mode: 0o600 })
+      await writeFile(`${file}.part`, sealedEmail, { mode: 0o600 })
       await rename(`${file}.part`, file)
     })
   }
@@ -103,8 +103,8 @@ export class EmailSpool {
 
   #read(file: string): QueuedEmail | undefined {
     const { encryption, log } = this.#options
-    const parsed = queuedSchema.safeParse(encryption.decrypt(readFileSync(file)))
-    if (parsed.success) return parsed.data
+    const parsedEmail = queuedSchema.safeParse(encryption.decrypt(readFileSync(file)))
+    if (parsedEmail.success) return parsedEmail.data
     log.warn('a waiting email could not be decrypted and was deleted')
     return undefined
   }

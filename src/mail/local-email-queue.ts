@@ -38,7 +38,7 @@ export class LocalEmailQueue implements EmailQueue {
   constructor({ clock, spool = null }: LocalEmailQueueOptions) {
     this.#clock = clock
     this.#spool = spool
-    for (const stored of spool?.load() ?? []) this.#add(stored.queued, stored.id)
+    for (const storedEmail of spool?.load() ?? []) this.#add(storedEmail.queued, storedEmail.id)
   }
 
   get pendingCount(): number {
@@ -62,25 +62,25 @@ export class LocalEmailQueue implements EmailQueue {
     const full = emailPriorities.filter((priority) => this.#counts[priority] >= maxQueued[priority])
     if (full.includes(email.priority)) return { isQueued: false, hasReplaced: false, full }
     const hasRecipientRoom = email.to === null || (this.#countByRecipient.get(email.to) ?? 0) < maxQueuedPerRecipient
-    const replaced = hasRecipientRoom ? undefined : this.#findReplaceable(email)
-    if (!hasRecipientRoom && replaced === undefined) return { isQueued: false, hasReplaced: false, full }
-    if (replaced !== undefined) this.#remove(replaced)
+    const replacedId = hasRecipientRoom ? undefined : this.#findReplaceable(email)
+    if (!hasRecipientRoom && replacedId === undefined) return { isQueued: false, hasReplaced: false, full }
+    if (replacedId !== undefined) this.#remove(replacedId)
     const now = this.#clock.now()
-    const queued = { email, queuedAt: now, expiresAt: now + email.usefulMs, attempt: 1, dueAt: now }
-    const id = this.#add(queued)
-    this.#spool?.save(id, queued)
+    const queuedEmail = { email, queuedAt: now, expiresAt: now + email.usefulMs, attempt: 1, dueAt: now }
+    const id = this.#add(queuedEmail)
+    this.#spool?.save(id, queuedEmail)
     this.#listener.onDue()
-    return { isQueued: true, hasReplaced: replaced !== undefined, full }
+    return { isQueued: true, hasReplaced: replacedId !== undefined, full }
   }
 
   async claim({ memberCodesOnly } = { memberCodesOnly: false }): Promise<ClaimedEmail | undefined> {
     for (const priority of memberCodesOnly ? (['member_code'] as const) : emailPriorities) {
       for (;;) {
         const id = this.#due[priority].shift()
-        const queued = id === undefined ? undefined : this.#emails.get(id)
-        if (id === undefined || queued === undefined) break
-        const remainingMs = queued.expiresAt - this.#clock.now()
-        if (remainingMs > 0) return { id, email: queued.email, attempt: queued.attempt, remainingMs }
+        const queuedEmail = id === undefined ? undefined : this.#emails.get(id)
+        if (id === undefined || queuedEmail === undefined) break
+        const remainingMs = queuedEmail.expiresAt - this.#clock.now()
+        if (remainingMs > 0) return { id, email: queuedEmail.email, attempt: queuedEmail.attempt, remainingMs }
         this.#remove(id)
         this.#listener.onExpired(1)
       }
@@ -93,12 +93,12 @@ export class LocalEmailQueue implements EmailQueue {
   }
 
   async retryLater({ id, attempt }: ClaimedEmail, delayMs: number): Promise<boolean> {
-    const queued = this.#emails.get(id)
+    const queuedEmail = this.#emails.get(id)
     // A newer email has taken its place.
-    if (queued === undefined) return true
-    queued.attempt = attempt + 1
-    queued.dueAt = this.#clock.now() + delayMs
-    this.#spool?.save(id, queued)
+    if (queuedEmail === undefined) return true
+    queuedEmail.attempt = attempt + 1
+    queuedEmail.dueAt = this.#clock.now() + delayMs
+    this.#spool?.save(id, queuedEmail)
     if (this.#isClosed && this.#spool === null) return false
     this.#delayed.add(id)
     return true
@@ -107,20 +107,20 @@ export class LocalEmailQueue implements EmailQueue {
   /** Makes emails due whose delay has passed, and deletes expired ones. */
   poll(): void {
     const now = this.#clock.now()
-    let expired = 0
+    let expiredCount = 0
     for (const id of this.#delayed) {
-      const queued = this.#emails.get(id)
-      if (queued === undefined || (queued.dueAt > now && queued.expiresAt > now)) continue
+      const queuedEmail = this.#emails.get(id)
+      if (queuedEmail === undefined || (queuedEmail.dueAt > now && queuedEmail.expiresAt > now)) continue
       this.#delayed.delete(id)
-      if (queued.expiresAt > now) {
-        this.#due[queued.email.priority].push(id)
+      if (queuedEmail.expiresAt > now) {
+        this.#due[queuedEmail.email.priority].push(id)
         this.#listener.onDue()
       } else {
         this.#remove(id)
-        expired += 1
+        expiredCount += 1
       }
     }
-    if (expired > 0) this.#listener.onExpired(expired)
+    if (expiredCount > 0) this.#listener.onExpired(expiredCount)
   }
 
   async close(): Promise<void> {
@@ -149,18 +149,18 @@ export class LocalEmailQueue implements EmailQueue {
   }
 
   #remove(id: number): void {
-    const queued = this.#emails.get(id)
-    if (queued === undefined) return
-    const { priority, to } = queued.email
+    const queuedEmail = this.#emails.get(id)
+    if (queuedEmail === undefined) return
+    const { priority, to } = queuedEmail.email
     this.#emails.delete(id)
     this.#delayed.delete(id)
     const position = this.#due[priority].indexOf(id)
     if (position !== -1) this.#due[priority].splice(position, 1)
     this.#counts[priority] -= 1
     if (to !== null) {
-      const left = (this.#countByRecipient.get(to) ?? 1) - 1
-      if (left === 0) this.#countByRecipient.delete(to)
-      else this.#countByRecipient.set(to, left)
+      const remainingCount = (this.#countByRecipient.get(to) ?? 1) - 1
+      if (remainingCount === 0) this.#countByRecipient.delete(to)
+      else this.#countByRecipient.set(to, remainingCount)
     }
     this.#spool?.delete(id)
   }

@@ -124,8 +124,8 @@ export class Mailer {
   get note(): string | null {
     const { count, oldestMs } = this.#queue.waiting
     if (!this.#isServerFailing && oldestMs <= maxUnreportedWaitMs) return null
-    const waiting = `${count} ${count === 1 ? 'waits' : 'wait'}, the oldest for ${formatDuration(oldestMs)}`
-    return `mail: emails are not being sent${count === 0 ? '' : ` (${waiting})`}; \`svc-gateway doctor\` tries the mail server`
+    const waitingText = `${count} ${count === 1 ? 'waits' : 'wait'}, the oldest for ${formatDuration(oldestMs)}`
+    return `mail: emails are not being sent${count === 0 ? '' : ` (${waitingText})`}; \`svc-gateway doctor\` tries the mail server`
   }
 
   /** Resolves when no email is due or is being sent here. */
@@ -159,8 +159,8 @@ export class Mailer {
     try {
       for (;;) {
         const signals = this.#dueSignals
-        const claimed = await this.#queue.claim({ memberCodesOnly: kind === 'memberCodes' })
-        if (claimed !== undefined) await this.#process(claimed)
+        const claimedEmail = await this.#queue.claim({ memberCodesOnly: kind === 'memberCodes' })
+        if (claimedEmail !== undefined) await this.#process(claimedEmail)
         else if (signals === this.#dueSignals) break
       }
     } catch (error) {

@@ -10,11 +10,11 @@ export function addCjkEmphasis(parser: MarkdownIt): void {
       start: number,
       canSplitWord: boolean,
     ): ReturnType<InstanceType<MarkdownIt['inline']['State']>['scanDelims']> {
-      const scanned = super.scanDelims(start, canSplitWord)
+      const delimiters = super.scanDelims(start, canSplitWord)
       const before = getCharacterBefore(this.src, start)
-      const after = getCharacterAt(this.src, start + scanned.length, this.posMax)
-      if (!canSplitWord || !(cjk.test(before) || cjk.test(after))) return scanned
-      return { ...scanned, can_open: !space.test(after), can_close: !space.test(before) }
+      const after = getCharacterAt(this.src, start + delimiters.length, this.posMax)
+      if (!canSplitWord || !(cjk.test(before) || cjk.test(after))) return delimiters
+      return { ...delimiters, can_open: !space.test(after), can_close: !space.test(before) }
     }
   }
 }

@@ -37,12 +37,12 @@ export class MarkdownStream {
   /** Returns all blocks so far; the first `settledCount` of them are final. */
   push(piece: string): { readonly blocks: readonly Block[]; readonly settledCount: number } {
     this.#rest += piece
-    const built = buildBlocks(parser.parse(this.#rest, this.#env))
+    const placedBlocks = buildBlocks(parser.parse(this.#rest, this.#env))
     // A line that is not complete may yet belong to the block before it: `2` becomes `2. next`.
     const lineCount = this.#rest.split('\n').length - 1
-    const open = built.findLast(({ line }) => line < lineCount)?.line ?? 0
-    const blocks = [...this.#settled, ...built.map(({ block }) => block)]
-    this.#settled = blocks.slice(0, this.#settled.length + built.filter(({ line }) => line < open).length)
+    const open = placedBlocks.findLast(({ line }) => line < lineCount)?.line ?? 0
+    const blocks = [...this.#settled, ...placedBlocks.map(({ block }) => block)]
+    this.#settled = blocks.slice(0, this.#settled.length + placedBlocks.filter(({ line }) => line < open).length)
     this.#rest = cutLines(this.#rest, open)
     return { blocks, settledCount: this.#settled.length }
   }

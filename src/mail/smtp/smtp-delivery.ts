@@ -49,15 +49,18 @@ export async function deliverBySmtp(
       fatal: ignore,
     },
   } as Parameters<typeof createTransport>[0])
-  const aborted = createDelayedAbort(signal, clock)
+  const delayedAbort = createDelayedAbort(signal, clock)
   try {
-    const isInTime = await Promise.race([transport.sendMail(toMessage(server.from, email)).then(() => true), aborted.promise])
+    const isInTime = await Promise.race([
+      transport.sendMail(toMessage(server.from, email)).then(() => true),
+      delayedAbort.promise,
+    ])
     if (isInTime) return { outcome: 'sent', reason: null }
     return { outcome: isContentSent ? 'unknown' : 'unavailable', reason: 'the service is stopping' }
   } catch (error) {
     return { outcome: toDeliveryOutcome(error, isContentSent), reason: describeSmtpError(error) }
   } finally {
-    aborted.cancel()
+    delayedAbort.cancel()
     transport.close()
   }
 }

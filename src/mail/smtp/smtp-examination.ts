@@ -37,11 +37,11 @@ export async function examineSmtpServer(server: SmtpServer, timeoutMs = defaultT
       },
     },
   })
-  const failed = Promise.withResolvers<never>()
-  connection.on('error', failed.reject)
+  const failure = Promise.withResolvers<never>()
+  connection.on('error', failure.reject)
   const run = (start: (done: (error?: Error | null) => void) => void): Promise<void> =>
     Promise.race([
-      failed.promise,
+      failure.promise,
       new Promise<void>((resolve, reject) => start((error) => (error == null ? resolve() : reject(error)))),
     ])
   try {

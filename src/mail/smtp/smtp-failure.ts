@@ -39,8 +39,8 @@ export function describeSmtpError(error: unknown): string {
   const { code, responseCode, message, response } = error as SmtpError
   const { originalCode } = error as { readonly originalCode?: unknown }
   const system = /\bE[A-Z]{4,}\b/.exec(typeof message === 'string' ? message : '')?.[0]
-  const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(typeof response === 'string' ? response : '')?.[1]
-  const codes = [code, originalCode, system, responseCode, enhanced].filter(
+  const enhancedCode = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(typeof response === 'string' ? response : '')?.[1]
+  const codes = [code, originalCode, system, responseCode, enhancedCode].filter(
     (item) => typeof item === 'string' || typeof item === 'number',
   )
   return [...new Set(codes.map(String))].join(' ') || 'unknown'

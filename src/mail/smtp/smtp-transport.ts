@@ -102,9 +102,9 @@ export function createSmtpTransport(
   { maxConnections, commandTimeoutMs = defaultCommandTimeoutMs }: { maxConnections: number; commandTimeoutMs?: number },
 ): EmailTransport {
   // Imported with the first email, because a start should not wait for it.
-  let connected: Promise<Transporter> | undefined
+  let transporter: Promise<Transporter> | undefined
   const connect = (): Promise<Transporter> =>
-    (connected ??= import('nodemailer').then(({ createTransport }) =>
+    (transporter ??= import('nodemailer').then(({ createTransport }) =>
       // In one object: a second argument has defaults for messages, where timeouts are ignored.
       createTransport({
         ...toConnectionOptions(server),
@@ -130,7 +130,7 @@ export function createSmtpTransport(
       await transport.sendMail(toMessage(server.from, email))
     },
     close() {
-      connected?.then(
+      transporter?.then(
         (transport) => transport.close(),
         // It was never opened.
         () => undefined,

@@ -52,8 +52,9 @@ function toHtml(block: EmailBlock): string {
       return `<p style="margin:0 0 24px"><a href="${escape(block.url)}" style="display:inline-block;padding:10px 18px;border-radius:8px;background:#0f7a55;color:#ffffff;text-decoration:none;font-weight:600">${escape(block.label)}</a></p>`
     case 'note': {
       const content = escape(block.text)
-      const linked = block.url === undefined ? content : `<a href="${escape(block.url)}" style="color:inherit">${content}</a>`
-      return `<p style="margin:0 0 12px;font-size:14px;opacity:0.75">${linked}</p>`
+      const linkedContent =
+        block.url === undefined ? content : `<a href="${escape(block.url)}" style="color:inherit">${content}</a>`
+      return `<p style="margin:0 0 12px;font-size:14px;opacity:0.75">${linkedContent}</p>`
     }
   }
 }

@@ -157,12 +157,12 @@ function draftTerms({ name, site }: SenderIdentity, email: EmailOf<'terms'>, rea
   const cancelUrl = `${site}/cancel-renewal?token=${cancelToken}`
   const each = { en: interval === 'month' ? 'a month' : 'a year', zh: interval === 'month' ? '每月' : '每年' }
   const changes = (language: Language): EmailBlock => {
-    const priced = (money: typeof price): string =>
+    const formatPriced = (money: typeof price): string =>
       language === 'zh' ? `${each.zh} ${formatPrice(money, 'zh')}` : `${formatPrice(money, 'en')} ${each.en}`
     const priceLine =
       price.amount === newPrice.amount && price.currency === newPrice.currency
         ? []
-        : [`${language === 'zh' ? '价格' : 'Price'}: ${priced(price)} → ${priced(newPrice)}`]
+        : [`${language === 'zh' ? '价格' : 'Price'}: ${formatPriced(price)} → ${formatPriced(newPrice)}`]
     return text([...priceLine, ...listChanges(from.plan, to.plan, language)].join('\n'))
   }
   const [english, chinese] = [formatEmailTime(endsAt, 'en', reader), formatEmailTime(endsAt, 'zh', reader)]

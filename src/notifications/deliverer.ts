@@ -114,7 +114,7 @@ export class Deliverer {
       const limit = Math.min(maxConcurrent, receiver.maxPerMinute - work.attemptsAt.length)
       if (limit <= 0) return
       const kinds = receiver.findAllowedKinds(now)
-      const claimed = await store.claim({
+      const claimedDeliveries = await store.claim({
         receiver: receiver.name,
         now,
         leaseUntil: now + leaseMs,
@@ -122,9 +122,9 @@ export class Deliverer {
         limit,
         ...(kinds === null ? {} : { kinds }),
       })
-      if (claimed.length === 0) return
-      work.attemptsAt.push(...claimed.map(() => now))
-      const results = await Promise.all(claimed.map((delivery) => this.#attempt(receiver, work, delivery, signal)))
+      if (claimedDeliveries.length === 0) return
+      work.attemptsAt.push(...claimedDeliveries.map(() => now))
+      const results = await Promise.all(claimedDeliveries.map((delivery) => this.#attempt(receiver, work, delivery, signal)))
       if (results.some((isDelivered) => isDelivered)) {
         work.pauseMs = 0
         continue

@@ -37,13 +37,13 @@ interface ReportedNode extends NodeReport {
 export function reviewIncidents(input: ReviewInput): Review {
   const { rules, receivers, open, now } = input
   const nodes = input.reports.map((report): ReportedNode => ({ ...report, parsed: parseJson(report.facts) as NodeFacts }))
-  const living = nodes.filter(({ seenAt }) => now - seenAt < nodeLostAfterMs)
-  const { lost, replacedNodes } = findLostNodes(nodes, living, open, now)
+  const livingNodes = nodes.filter(({ seenAt }) => now - seenAt < nodeLostAfterMs)
+  const { lost, replacedNodes } = findLostNodes(nodes, livingNodes, open, now)
   const active = deduplicate([
-    ...living.flatMap(({ parsed }) => parsed.conditions),
-    ...findRefusals(living, rules, open),
-    ...findBurningObjective(living, rules, open),
-    ...findMismatches(living, open),
+    ...livingNodes.flatMap(({ parsed }) => parsed.conditions),
+    ...findRefusals(livingNodes, rules, open),
+    ...findBurningObjective(livingNodes, rules, open),
+    ...findMismatches(livingNodes, open),
     ...lost,
     ...receivers.flatMap(({ name, offSince }): Condition[] =>
       offSince === null
@@ -57,7 +57,7 @@ export function reviewIncidents(input: ReviewInput): Review {
           ],
     ),
   ])
-  const isSettled = living.some(({ parsed }) => now - parsed.startedAt >= settleMs)
+  const isSettled = livingNodes.some(({ parsed }) => now - parsed.startedAt >= settleMs)
   const isSame = (one: Condition, other: Condition): boolean => one.kind === other.kind && one.subject === other.subject
   return {
     began: active.filter((condition) => !open.some((incident) => isSame(incident, condition))),
@@ -81,10 +81,10 @@ const observedByNodes: ReadonlySet<IncidentKind> = new Set([
 /** The newest check decides, whichever node ran it; without one the incident stays as it is. */
 function findMismatches(living: readonly ReportedNode[], open: readonly Incident[]): readonly Condition[] {
   const checks = living.flatMap(({ parsed }) => parsed.ledgerCheck ?? [])
-  const [newest] = checks.toSorted((one, other) => other.at - one.at)
-  if (newest === undefined) return open.filter(({ kind }) => kind === 'ledger_mismatch')
-  if (newest.mismatches === 0) return []
-  const text = `The check of the ledger found ${newest.mismatches} ${newest.mismatches === 1 ? 'mismatch' : 'mismatches'}. Run svc-gateway ledger verify.`
+  const [newestCheck] = checks.toSorted((one, other) => other.at - one.at)
+  if (newestCheck === undefined) return open.filter(({ kind }) => kind === 'ledger_mismatch')
+  if (newestCheck.mismatches === 0) return []
+  const text = `The check of the ledger found ${newestCheck.mismatches} ${newestCheck.mismatches === 1 ? 'mismatch' : 'mismatches'}. Run svc-gateway ledger verify.`
   return [{ kind: 'ledger_mismatch', subject: 'ledger', text }]
 }
 
@@ -113,7 +113,7 @@ function findLostNodes(
     available.splice(index, 1)
     return true
   }
-  const lost: Condition[] = []
+  const lostNodes: Condition[] = []
   const replacedNodes: string[] = []
   for (const node of nodes.filter((each) => !living.includes(each)).concat(findSilent(living, now))) {
     const isLost = now - node.seenAt >= nodeLostAfterMs
@@ -121,13 +121,13 @@ function findLostNodes(
     const isReplaced = takeReplacement(node)
     if (isReplaced && (isOpen || !isLost)) replacedNodes.push(node.name)
     else if (isLost)
-      lost.push({
+      lostNodes.push({
         kind: 'node_lost',
         subject: node.host,
         text: `The node on ${node.host} has reported nothing since ${new Date(node.seenAt).toISOString()} and was not stopped.`,
       })
   }
-  return { lost, replacedNodes }
+  return { lost: lostNodes, replacedNodes }
 }
 
 /** Nodes that may have ended a moment ago, and whose host has a newer one. */

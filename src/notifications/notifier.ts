@@ -117,9 +117,9 @@ export class Notifier {
     const { store, clock, ids, log } = this.#deps
     const [reports, receivers, open] = await Promise.all([store.listNodes(), store.listReceivers(), store.listIncidents()])
     const now = clock.now()
-    const configured = receivers.filter(({ name }) => this.#receivers.some((each) => each.name === name))
+    const configuredReceivers = receivers.filter(({ name }) => this.#receivers.some((each) => each.name === name))
     const { rules } = this.#config.notifications
-    const { began, ended, replacedNodes } = reviewIncidents({ rules, reports, receivers: configured, open, now })
+    const { began, ended, replacedNodes } = reviewIncidents({ rules, reports, receivers: configuredReceivers, open, now })
     if (began.length + ended.length > 0) await store.recordIncidents({ began, ended }, () => ids.next('msg_', clock.now()), now)
     for (const name of replacedNodes) await store.removeNode(name)
     for (const { kind, subject, text } of began) log.warn({ kind, subject }, `an incident began: ${text}`)
@@ -130,12 +130,12 @@ export class Notifier {
   /** For the metrics of this node, whichever node reviews and delivers. */
   async #recordState(): Promise<void> {
     const { store, telemetry } = this.#deps
-    const waiting = await store.countWaiting()
+    const waitingCounts = await store.countWaiting()
     const states = await store.listReceivers()
     telemetry.recordNotificationState(
       this.#receivers.map(({ name }) => ({
         name,
-        waiting: waiting.get(name) ?? 0,
+        waiting: waitingCounts.get(name) ?? 0,
         isOff: states.some((state) => state.name === name && state.offSince !== null),
       })),
       (await store.listIncidents()).map(({ kind }) => kind),

@@ -63,8 +63,8 @@ function findTitle({ kind, phase }: NotificationEvent): string {
 /** Cuts between characters. */
 function truncate(text: string, maxBytes: number): string {
   if (Buffer.byteLength(text) <= maxBytes) return text
-  const cut = Buffer.from(text).subarray(0, maxBytes - 3)
-  return `${new TextDecoder('utf-8', { fatal: false }).decode(cut, { stream: true })}…`
+  const keptBytes = Buffer.from(text).subarray(0, maxBytes - 3)
+  return `${new TextDecoder('utf-8', { fatal: false }).decode(keptBytes, { stream: true })}…`
 }
 
 /** The body of a webhook. It names members by their id alone, and is the same at each attempt. */

@@ -23,7 +23,7 @@ export class ExchangeLog {
   write({ x, outcome }: Pick<EndedExchange, 'x' | 'outcome'>, code: string, time: string): void {
     if (!this.#log.isLevelEnabled('info')) return
     const { inbound, debug, lastAttempt } = x
-    const failed = outcome.kind === 'failed' ? outcome : undefined
+    const failedOutcome = outcome.kind === 'failed' ? outcome : undefined
     const usage = outcome.kind === 'failed' ? undefined : outcome.usage
     const line = {
       level: 'info',
@@ -35,10 +35,10 @@ export class ExchangeLog {
       method: inbound.method,
       path: inbound.path,
       outcome: outcome.kind,
-      errorCode: failed && code,
-      stage: failed?.failure.stage,
-      status: failed?.failure.status,
-      streamed: failed?.streamed,
+      errorCode: failedOutcome && code,
+      stage: failedOutcome?.failure.stage,
+      status: failedOutcome?.failure.status,
+      streamed: failedOutcome?.streamed,
       inputTokens: usage?.inputTokens,
       cachedInputTokens: usage?.cachedInputTokens,
       outputTokens: usage?.outputTokens,
@@ -75,6 +75,6 @@ export class ExchangeLog {
 function describeCause({ cause }: GatewayError, withWords: boolean): Record<string, unknown> {
   if (!(cause instanceof UpstreamFailure)) return { err: cause }
   const { facts, upstreamHost } = cause
-  const said = withWords ? getUpstreamMessage(facts) : undefined
-  return { err: cause, upstreamHost: upstreamHost ?? undefined, answer: describeAnswer(facts), said }
+  const upstreamMessage = withWords ? getUpstreamMessage(facts) : undefined
+  return { err: cause, upstreamHost: upstreamHost ?? undefined, answer: describeAnswer(facts), said: upstreamMessage }
 }

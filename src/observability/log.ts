@@ -175,9 +175,9 @@ export class StderrWriter {
   }
 
   #writeSome(bytes: Buffer): number {
-    const written = this.#writeBytes(bytes)
-    if (written > 0) this.#isAtLineStart = bytes[written - 1] === newline
-    return written
+    const writtenBytes = this.#writeBytes(bytes)
+    if (writtenBytes > 0) this.#isAtLineStart = bytes[writtenBytes - 1] === newline
+    return writtenBytes
   }
 
   /** Starts a new line, also after half of one. */
@@ -277,8 +277,8 @@ function removeQuotes(error: Error): string {
   const message = error.message.slice(0, maxMessageLength)
   const from = message.search(openingQuote)
   const to = Math.max(...closingQuotes.map((quote) => message.lastIndexOf(quote)))
-  const unquoted = from === -1 ? message : `${message.slice(0, from)}…${to > from ? message.slice(to + 1) : ''}`
-  return unquoted.replaceAll(emailAddress, '…')
+  const unquotedMessage = from === -1 ? message : `${message.slice(0, from)}…${to > from ? message.slice(to + 1) : ''}`
+  return unquotedMessage.replaceAll(emailAddress, '…')
 }
 
 /** An apostrophe within a word opens none. */

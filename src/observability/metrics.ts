@@ -27,10 +27,10 @@ export function createMetrics() {
   const gauge = <Label extends string = never>(options: MetricOptions<prom.GaugeConfiguration<Label>>): prom.Gauge<Label> =>
     new Gauge({ ...options, registers })
   const histogram = (options: HistogramOptions): Histogram => {
-    const made = new Histogram(options)
+    const newHistogram = new Histogram(options)
     // The only members that a registry uses.
-    registry.registerMetric(made as unknown as prom.Metric)
-    return made
+    registry.registerMetric(newHistogram as unknown as prom.Metric)
+    return newHistogram
   }
   return {
     registry,

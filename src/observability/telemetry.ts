@@ -232,10 +232,10 @@ export class Telemetry {
   }
 
   readonly #flush = (): void => {
-    const ended = this.#ended
+    const endedExchanges = this.#ended
     this.#ended = []
     const time = new Date(systemClock.now()).toISOString()
-    for (const exchange of ended) this.#record(exchange, time)
+    for (const exchange of endedExchanges) this.#record(exchange, time)
   }
 
   #record(ended: EndedExchange, time: string): void {
@@ -301,10 +301,10 @@ export class Telemetry {
     metrics.operations.inc(vitals.operations - this.#reported.operations)
     metrics.fsyncs.inc(vitals.syncs - this.#reported.fsyncs)
     // Turns of dead processes and threads, which no exchange can record any more, and those whose lease has ended.
-    const released = vitals.releasedHolds - this.#reported.releasedHolds
-    if (released > 0) {
-      metrics.turns.inc({ product: none, outcome: expired, code: none, api_format: none }, released)
-      metrics.refunds.inc({ code: expired }, released)
+    const releasedCount = vitals.releasedHolds - this.#reported.releasedHolds
+    if (releasedCount > 0) {
+      metrics.turns.inc({ product: none, outcome: expired, code: none, api_format: none }, releasedCount)
+      metrics.refunds.inc({ code: expired }, releasedCount)
     }
     this.#reported = {
       ...this.#reported,

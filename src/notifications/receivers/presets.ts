@@ -119,8 +119,8 @@ export function findRefusal(kind: PresetKind, { status, text }: Answer): string 
   if (status < 200 || status > 299) return `HTTP ${status}`
   const { findRefusal: findInAnswer } = presets[kind]
   if (findInAnswer === undefined) return null
-  const parsed = text === null ? undefined : tryParseJson(text)
-  return isObject(parsed) ? findInAnswer(parsed) : 'the answer is not that of this chat program'
+  const answer = text === null ? undefined : tryParseJson(text)
+  return isObject(answer) ? findInAnswer(answer) : 'the answer is not that of this chat program'
 }
 
 /** Replaces `{{name}}` in every text of the template, however deep; names of fields stay. */

@@ -28,8 +28,8 @@ export async function* encryptStream(
   { costBits = defaultCostBits }: EncryptOptions = {},
 ): AsyncGenerator<Buffer> {
   const [fileKey, salt, nonce] = [randomBytes(16), randomBytes(16), randomBytes(16)]
-  const wrapped = seal(await deriveWrapKey(passphrase, salt, costBits), Buffer.alloc(12), fileKey)
-  const header = `${versionLine}\n-> scrypt ${toBase64(salt)} ${costBits}\n${toBase64(wrapped)}\n---`
+  const wrappedKey = seal(await deriveWrapKey(passphrase, salt, costBits), Buffer.alloc(12), fileKey)
+  const header = `${versionLine}\n-> scrypt ${toBase64(salt)} ${costBits}\n${toBase64(wrappedKey)}\n---`
   yield Buffer.concat([Buffer.from(`${header} ${toBase64(signHeader(fileKey, header))}\n`), nonce])
   const key = deriveKey(fileKey, nonce, 'payload')
   let index = 0
@@ -42,11 +42,11 @@ export async function* decryptStream(encrypted: AsyncIterable<Uint8Array>, passp
   try {
     const { header, rest } = await readHeader(iterator)
     const fileKey = await openHeader(header, passphrase)
-    let pending = rest
-    while (pending.length < 16) pending = Buffer.concat([pending, await readMore(iterator)])
-    const key = deriveKey(fileKey, pending.subarray(0, 16), 'payload')
+    let pendingBytes = rest
+    while (pendingBytes.length < 16) pendingBytes = Buffer.concat([pendingBytes, await readMore(iterator)])
+    const key = deriveKey(fileKey, pendingBytes.subarray(0, 16), 'payload')
     let index = 0
-    const payload = prepend(pending.subarray(16), iterator)
+    const payload = prepend(pendingBytes.subarray(16), iterator)
     for await (const { bytes, isLast } of splitChunks(payload, chunkBytes + tagBytes)) {
       const chunk = open(key, createChunkNonce(index++, isLast), bytes)
       if (chunk === null) throw createDamagedError()
@@ -79,12 +79,12 @@ async function readHeader(iterator: AsyncIterator<Uint8Array>): Promise<{ readon
 
 function parseHeader(text: string): Header {
   const match = /^age-encryption\.org\/v1\n-> scrypt ([\w+/]{22}) ([1-9]\d?)\n([\w+/]{43})\n--- ([\w+/]{43})$/.exec(text) ?? []
-  const [, salt, cost, wrapped, signature] = match
-  if (salt === undefined || cost === undefined || wrapped === undefined || signature === undefined) throw createFormatError()
+  const [, salt, cost, wrappedText, signature] = match
+  if (salt === undefined || cost === undefined || wrappedText === undefined || signature === undefined) throw createFormatError()
   const costBits = Number(cost)
   if (costBits > maxCostBits)
     throw new OperatorError(`The backup was encrypted with a cost of 2^${costBits}; at most 2^${maxCostBits} is accepted.`)
-  const [saltBytes, wrappedBytes, signatureBytes] = [salt, wrapped, signature].map((one) => Buffer.from(one, 'base64'))
+  const [saltBytes, wrappedBytes, signatureBytes] = [salt, wrappedText, signature].map((one) => Buffer.from(one, 'base64'))
   if (saltBytes === undefined || wrappedBytes === undefined || signatureBytes === undefined) throw createFormatError()
   return {
     signed: text.slice(0, text.lastIndexOf('---') + 3),

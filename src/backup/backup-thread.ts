@@ -7,16 +7,16 @@ import type { BackupTask } from './run-backup.ts'
 const cancelPollMs = 200
 
 await serveTask<BackupTask>(async (task, throwIfCancelled) => {
-  const cancelling = new AbortController()
+  const cancellation = new AbortController()
   const timer = systemClock.every(cancelPollMs, () => {
     try {
       throwIfCancelled()
     } catch (error) {
-      cancelling.abort(error)
+      cancellation.abort(error)
     }
   })
   try {
-    return await writeBackup(task, cancelling.signal)
+    return await writeBackup(task, cancellation.signal)
   } finally {
     timer.cancel()
   }

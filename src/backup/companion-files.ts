@@ -68,24 +68,26 @@ interface RestoredFiles {
 
 /** Null where the backup has no companion files: neither a folder of its own, nor the data folder it was copied with. */
 export function restoreCompanionFiles(backup: string, folder: DataFolder): RestoredFiles | null {
-  const own = companionFiles(backup)
-  const from = existsSync(own) ? own : existsSync(join(dirname(backup), 'secret.key')) ? dirname(backup) : undefined
+  const ownFolder = companionFiles(backup)
+  const from = existsSync(ownFolder) ? ownFolder : existsSync(join(dirname(backup), 'secret.key')) ? dirname(backup) : undefined
   if (from === undefined || from === folder.path) return null
   const secret = join(from, 'secret.key')
   const hasSecret = existsSync(secret)
   const isOtherSecret = hasSecret && existsSync(folder.secret) && !readFileSync(folder.secret).equals(readFileSync(secret))
-  const kept = isOtherSecret ? unusedFileName(`${folder.secret}.before-restore`) : null
-  if (kept !== null) renameSync(folder.secret, kept)
+  const keptSecretFile = isOtherSecret ? unusedFileName(`${folder.secret}.before-restore`) : null
+  if (keptSecretFile !== null) renameSync(folder.secret, keptSecretFile)
   const owner = findFolderOwner(folder.path)
   if (hasSecret) copyDurably(secret, folder.secret, owner)
-  return { kept, hasSecret, images: copyMissing(join(from, 'images'), folder.images, owner) }
+  return { kept: keptSecretFile, hasSecret, images: copyMissing(join(from, 'images'), folder.images, owner) }
 }
 
 /** Restores pending settlements for the next start to apply. Returns the number of processes that had some. */
 export function restorePendingSettlements(backup: string, folder: DataFolder): number {
   const files = companionFiles(backup)
-  const saved = existsSync(files) ? readdirSync(files).filter((name) => name.startsWith(pendingSettlementsPrefix)) : []
-  const journals = new Map(saved.map((name) => [name.slice(pendingSettlementsPrefix.length), readFileSync(join(files, name))]))
+  const savedJournals = existsSync(files) ? readdirSync(files).filter((name) => name.startsWith(pendingSettlementsPrefix)) : []
+  const journals = new Map(
+    savedJournals.map((name) => [name.slice(pendingSettlementsPrefix.length), readFileSync(join(files, name))]),
+  )
   // A data folder copied as a whole has the journals themselves.
   for (const [process, lines] of readPendingJournals(backup)) journals.set(process, Buffer.from(`${lines}\n`, 'latin1'))
   const owner = findFolderOwner(folder.path)

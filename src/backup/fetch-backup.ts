@@ -17,10 +17,10 @@ interface FetchOptions {
 
 /** Returns the path of the unpacked database. @throws OperatorError if it is damaged or cannot be decrypted */
 export async function fetchBackup(storage: BackupStorage, name: string, options: FetchOptions): Promise<string> {
-  const expected = await readDigest(storage, name)
+  const expectedDigest = await readDigest(storage, name)
   const hash = createHash('sha256')
   const database = await unpack(hashStream(storage.read(name), hash), name, options)
-  if (hash.digest('hex') !== expected)
+  if (hash.digest('hex') !== expectedDigest)
     throw new OperatorError(`${name} in ${storage.location} is damaged: it has changed since it was written. Use an older one.`)
   return database
 }

@@ -61,19 +61,19 @@ export async function listBackups(storage: Pick<BackupStorage, 'list'>): Promise
  */
 export async function thinBackups(storage: BackupStorage, keep: KeepRules, now: number): Promise<readonly string[]> {
   const archives = await listArchives(storage)
-  const expired = selectExpired(
+  const expiredBackups = selectExpired(
     archives.filter(({ isVerified }) => isVerified),
     keep,
     now,
   )
   const newestVerified = archives.find(({ isVerified }) => isVerified)
   // One that was not read back may be good: it stays until a newer one is.
-  const unfinished = archives.filter(
+  const unfinishedBackups = archives.filter(
     ({ isVerified, at }) => !isVerified && at < now - unfinishedMs && newestVerified !== undefined && at < newestVerified.at,
   )
-  for (const { name } of [...expired, ...unfinished]) await removeBackup(storage, name)
+  for (const { name } of [...expiredBackups, ...unfinishedBackups]) await removeBackup(storage, name)
   await storage.removeUnfinished(now - unfinishedMs)
-  return expired.map(({ name }) => name)
+  return expiredBackups.map(({ name }) => name)
 }
 
 export async function removeBackup(storage: BackupStorage, name: string): Promise<void> {

@@ -18,13 +18,14 @@ export interface TarFile {
 export async function* writeTar(files: AsyncIterable<TarFile> | Iterable<TarFile>, at: number): AsyncGenerator<Buffer> {
   for await (const { name, bytes, content } of files) {
     yield createHeader(name, bytes, at)
-    let written = 0
+    let writtenBytes = 0
     for await (const piece of content) {
-      written += piece.length
-      if (written > bytes) break
+      writtenBytes += piece.length
+      if (writtenBytes > bytes) break
       yield Buffer.from(piece.buffer, piece.byteOffset, piece.length)
     }
-    if (written !== bytes) throw new OperatorError(`${name} changed its length while it was copied; the next backup contains it.`)
+    if (writtenBytes !== bytes)
+      throw new OperatorError(`${name} changed its length while it was copied; the next backup contains it.`)
     yield Buffer.alloc(padding(bytes))
   }
   yield Buffer.alloc(2 * blockBytes)
@@ -67,11 +68,11 @@ class StreamReader {
   }
 
   async *readContent(bytes: number): AsyncGenerator<Buffer> {
-    for (let missing = bytes; missing > 0;) {
+    for (let missingBytes = bytes; missingBytes > 0;) {
       if (this.#rest.length === 0) this.#rest = await this.#next()
-      const part = this.#rest.subarray(0, missing)
+      const part = this.#rest.subarray(0, missingBytes)
       this.#rest = this.#rest.subarray(part.length)
-      missing -= part.length
+      missingBytes -= part.length
       yield part
     }
   }
@@ -116,8 +117,8 @@ function createHeader(name: string, bytes: number, at: number): Buffer {
 }
 
 function parseHeader(header: Buffer): { readonly name: string; readonly bytes: number } {
-  const stated = Number.parseInt(header.toString('latin1', 148, 154), 8)
-  if (stated !== sumHeader(header) || header.toString('latin1', 257, 262) !== 'ustar' || header[156] !== 0x30)
+  const statedSum = Number.parseInt(header.toString('latin1', 148, 154), 8)
+  if (statedSum !== sumHeader(header) || header.toString('latin1', 257, 262) !== 'ustar' || header[156] !== 0x30)
     throw new OperatorError('The archive of the backup is damaged.')
   const name = header.toString('utf8', 0, 100).replace(/\0.*$/s, '')
   const bytes =

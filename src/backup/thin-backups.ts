@@ -20,21 +20,21 @@ const firstMondayMs = 4 * dayMs
  */
 export function selectExpired<Backup extends Dated>(backups: readonly Backup[], keep: KeepRules, now: number): readonly Backup[] {
   const newestFirst = backups.toSorted((one, other) => other.at - one.at)
-  const kept = new Set(newestFirst.filter(({ at }, index) => index === 0 || at > now - dayMs))
+  const keptBackups = new Set(newestFirst.filter(({ at }, index) => index === 0 || at > now - dayMs))
   for (const [count, toPeriod] of [
     [keep.days, toDay],
     [keep.weeks, toWeek],
     [keep.months, toMonth],
   ] as const) {
-    const seen = new Set<number>()
+    const seenPeriods = new Set<number>()
     for (const backup of newestFirst) {
       const period = toPeriod(backup.at)
-      if (period <= toPeriod(now) - count || seen.has(period)) continue
-      seen.add(period)
-      kept.add(backup)
+      if (period <= toPeriod(now) - count || seenPeriods.has(period)) continue
+      seenPeriods.add(period)
+      keptBackups.add(backup)
     }
   }
-  return newestFirst.filter((backup) => !kept.has(backup)).toReversed()
+  return newestFirst.filter((backup) => !keptBackups.has(backup)).toReversed()
 }
 
 /** After how many days at most a backup is deleted, while backups are written every `every` milliseconds: each of them deletes old ones. */

@@ -68,19 +68,19 @@ export async function writeBackup(
     const content = passphrase === null ? plain : encryptStream(plain, passphrase, costBits === undefined ? {} : { costBits })
     const bytes = await storage.write(name, hashStream(content, storedHash), expectedBytes)
     try {
-      const expected = { plain: plainHash.digest('hex'), stored: storedHash.digest('hex') }
-      await verify(storage, name, passphrase, expected, signal)
-      const digest = Buffer.from(formatDigest(name, expected.stored))
+      const expectedDigests = { plain: plainHash.digest('hex'), stored: storedHash.digest('hex') }
+      await verify(storage, name, passphrase, expectedDigests, signal)
+      const digest = Buffer.from(formatDigest(name, expectedDigests.stored))
       await storage.write(getDigestName(name), toStream(digest), digest.length)
     } catch (error) {
       await removeBackup(storage, name).catch(() => undefined)
       throw error
     }
-    const thinned = await thinBackups(storage, settings.keep, at).then(
+    const thinning = await thinBackups(storage, settings.keep, at).then(
       (deleted) => ({ deleted, thinningFailure: null }),
       (error: unknown) => ({ deleted: [], thinningFailure: describeSystemError(error) }),
     )
-    return { name, at, bytes, location: storage.location, images: images.length, isEncrypted: passphrase !== null, ...thinned }
+    return { name, at, bytes, location: storage.location, images: images.length, isEncrypted: passphrase !== null, ...thinning }
   } catch (error) {
     // Where the storage is full, this makes room for the next attempt. The newest backup stays.
     if (signal?.aborted !== true) await thinBackups(storage, settings.keep, at).catch(() => undefined)
@@ -191,8 +191,8 @@ async function verify(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const [plainHash, storedHash] = [createHash('sha256'), createHash('sha256')]
-  const stored = hashStream(cancellable(storage.read(name), signal), storedHash)
-  await checkArchive(hashStream(passphrase === null ? stored : decryptStream(stored, passphrase), plainHash))
+  const storedBytes = hashStream(cancellable(storage.read(name), signal), storedHash)
+  await checkArchive(hashStream(passphrase === null ? storedBytes : decryptStream(storedBytes, passphrase), plainHash))
   if (plainHash.digest('hex') !== expected.plain || storedHash.digest('hex') !== expected.stored)
     throw new OperatorError(`${storage.location} returned something else than was written to ${name}.`)
 }

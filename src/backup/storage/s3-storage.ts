@@ -116,8 +116,8 @@ export class S3Storage implements BackupStorage {
   async removeUnfinished(before: number): Promise<void> {
     const answer = await this.#request({ method: 'GET', query: { uploads: '', prefix: this.#prefix } })
     for (const [, item = ''] of answer.matchAll(/<Upload>([^]*?)<\/Upload>/g)) {
-      const [key, uploadId, began] = [findText(item, 'Key'), findText(item, 'UploadId'), findText(item, 'Initiated')]
-      if (key === undefined || uploadId === undefined || !(Date.parse(began ?? '') < before)) continue
+      const [key, uploadId, startedAt] = [findText(item, 'Key'), findText(item, 'UploadId'), findText(item, 'Initiated')]
+      if (key === undefined || uploadId === undefined || !(Date.parse(startedAt ?? '') < before)) continue
       await this.#abortUpload(key.slice(this.#prefix.length), uploadId)
     }
   }
@@ -143,12 +143,12 @@ export class S3Storage implements BackupStorage {
     }
     const signal = this.#signal === undefined ? {} : { signal: this.#signal }
     for (let attempt = 1; ; attempt++) {
-      const signed = await this.#client.sign(url, { method, headers })
+      const signedRequest = await this.#client.sign(url, { method, headers })
       let failure: OperatorError
       try {
         const response = await request(url, {
           method,
-          headers: Object.fromEntries(signed.headers),
+          headers: Object.fromEntries(signedRequest.headers),
           body,
           headersTimeout: silenceTimeoutMs,
           bodyTimeout: silenceTimeoutMs,

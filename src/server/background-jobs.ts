@@ -54,8 +54,8 @@ export class BackgroundJobs {
     const { ledger, clock, credentials, config, telemetry, membership, orders } = services
     this.#timers = [
       this.#every(expireEveryMs, 'expire holds', async () => {
-        const expired = await ledger.expire(clock.now(), clock.monotonicMs())
-        if (expired > 0) services.log.warn({ expired }, 'expired holds of dead or lost turns were released')
+        const expiredCount = await ledger.expire(clock.now(), clock.monotonicMs())
+        if (expiredCount > 0) services.log.warn({ expired: expiredCount }, 'expired holds of dead or lost turns were released')
       }),
       this.#every(flushEveryMs, 'write key uses', () => credentials.flushLastUsed()),
       // A key revoked by another process is refused here within this interval.

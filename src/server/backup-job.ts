@@ -83,13 +83,13 @@ export class BackupJob {
     const isDue = (): boolean => this.#newest === null || at - this.#newest.at >= settings.every
     if (!isDue()) return
     // Not only at the start: an operator or a timer may have written one meanwhile.
-    const [newest = null] = await listBackups(storage)
-    this.#newest = newest
+    const [newestBackup = null] = await listBackups(storage)
+    this.#newest = newestBackup
     if (!isDue()) return
     const startedMonotonicMs = clock.monotonicMs()
-    const written = await write({ settings, dataDir, at }, signal)
-    this.#newest = written
-    const { name, bytes, location, images, deleted, thinningFailure } = written
+    const writtenBackup = await write({ settings, dataDir, at }, signal)
+    this.#newest = writtenBackup
+    const { name, bytes, location, images, deleted, thinningFailure } = writtenBackup
     log.info(
       { name, location, bytes, images, deleted: deleted.length },
       `a backup was written and verified in ${formatDuration(clock.monotonicMs() - startedMonotonicMs)}`,

@@ -25,13 +25,13 @@ export class ClockGuard {
     this.#known ??= await this.#readNewestRecord()
     const now = clock.now()
     const monotonicMs = clock.monotonicMs()
-    const expected = this.#known === null ? now : this.#known.at + (monotonicMs - this.#known.monotonicMs)
-    const aheadMs = now - expected
+    const expectedMs = this.#known === null ? now : this.#known.at + (monotonicMs - this.#known.monotonicMs)
+    const aheadMs = now - expectedMs
     if (aheadMs > maxJumpMs) {
       if (this.#suspectSinceMs === null) {
         this.#suspectSinceMs = monotonicMs
         log.warn(
-          { newest: new Date(expected).toISOString() },
+          { newest: new Date(expectedMs).toISOString() },
           `this machine's clock is ${formatDuration(aheadMs)} after the newest record of the database: plans, sessions and other data that it ends are kept for an hour. Correct the clock if it is wrong`,
         )
       }

@@ -218,14 +218,14 @@ function createConfiguredServices(deps: ServiceDeps, config: GatewayConfig, prev
     maxBytes: Math.max(chatBodyBytes, agentBodyBytes),
   }
   const upstreams = new Upstreams(config, deps.demoUrl, deps.random, previous?.upstreams)
-  const serving = Object.assign(previous?.serving ?? {}, { config, upstreams })
+  const servingParts = Object.assign(previous?.serving ?? {}, { config, upstreams })
   const isSameParser = isDeepStrictEqual(previous?.bodyParserSettings, bodyParserSettings)
   return {
     config,
     bodyParser:
-      previous !== undefined && isSameParser ? previous.bodyParser : createBodyParser(deps, bodyParserSettings, serving),
+      previous !== undefined && isSameParser ? previous.bodyParser : createBodyParser(deps, bodyParserSettings, servingParts),
     bodyParserSettings,
-    serving,
+    serving: servingParts,
     bodyDiscarder: new BodyDiscarder({ maxBytes: 2 * Math.max(chatBodyBytes, agentBodyBytes, otherBodyBytes) }, deps.clock),
     mediaAddresses: new MediaAddressGuard({ upstreams: config.upstreams, monotonicMs: () => deps.clock.monotonicMs() }),
     products: new Products(config),
@@ -274,8 +274,8 @@ export function warnAboutUnservedProducts(
   { products, log }: Pick<Services, 'products' | 'log'>,
   earlier?: Pick<Services, 'products'>,
 ): void {
-  const reported = new Set(earlier?.products.unserved.map(({ id }) => id))
-  for (const { id, capabilities } of products.unserved.filter(({ id }) => !reported.has(id)))
+  const reportedIds = new Set(earlier?.products.unserved.map(({ id }) => id))
+  for (const { id, capabilities } of products.unserved.filter(({ id }) => !reportedIds.has(id)))
     log.warn(
       { product: id },
       `'${id}' is not sold: none of its targets names a model, which a product for ${capabilities.join(' and ')} needs. Name one in its targets; in the shipped configuration UPSTREAM_MODEL_SEARCH and UPSTREAM_MODEL_IMAGE do.`,

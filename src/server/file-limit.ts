@@ -8,11 +8,11 @@ const reservedFiles = 256
 
 /** Warns if the system's limit on open files is below what the configuration needs. */
 export function warnAboutFileLimit({ config, log }: Pick<Services, 'config' | 'log'>): void {
-  const [needed, allowed] = [countFilesNeeded(config), getFileLimit()]
-  if (allowed !== null && allowed < needed)
+  const [neededFiles, allowedFiles] = [countFilesNeeded(config), getFileLimit()]
+  if (allowedFiles !== null && allowedFiles < neededFiles)
     log.warn(
-      { allowed, needed },
-      `this process may open ${allowed} files, enough for about ${Math.max(0, Math.floor((allowed - reservedFiles) / 2))} concurrent streams; for the configured number of connections, start it with ulimit -n ${needed}`,
+      { allowed: allowedFiles, needed: neededFiles },
+      `this process may open ${allowedFiles} files, enough for about ${Math.max(0, Math.floor((allowedFiles - reservedFiles) / 2))} concurrent streams; for the configured number of connections, start it with ulimit -n ${neededFiles}`,
     )
 }
 

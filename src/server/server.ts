@@ -125,11 +125,11 @@ export async function openServer<Threads extends ServingThreads>(
       random,
       resources,
     }
-    const serving = await openThreads(parts)
-    releases.push(() => serving.release())
-    const metrics = await listenForMetrics(config.metrics, serving.metrics)
+    const servingThreads = await openThreads(parts)
+    releases.push(() => servingThreads.release())
+    const metrics = await listenForMetrics(config.metrics, servingThreads.metrics)
     releases.push(() => metrics?.close())
-    return { serving, metrics, url: await recordServing(folder, () => serving.listen()) }
+    return { serving: servingThreads, metrics, url: await recordServing(folder, () => servingThreads.listen()) }
   }
   const { serving, metrics, url } = await open().catch(async (error: unknown) => {
     await release()
@@ -149,10 +149,10 @@ export async function openServer<Threads extends ServingThreads>(
     clock,
     telemetry,
     async apply(next, certificate) {
-      const earlier = serving.services
+      const earlierServices = serving.services
       await serving.reconfigure(next, certificate)
       await notifier.reconfigure(next)
-      warnAboutUnservedProducts(serving.services, earlier)
+      warnAboutUnservedProducts(serving.services, earlierServices)
     },
   })
   return {

@@ -100,19 +100,19 @@ export async function openWorkerRuntime(
       return apps.size
     },
     reconfigure(next, certificate) {
-      const earlier = current
-      current = openApp(earlier.services.withConfig(next))
+      const earlierApp = current
+      current = openApp(earlierApp.services.withConfig(next))
       apps.add(current)
       services.limits.bodies.setBounds(getBodyBudgetBounds(next.limits))
       listener.reconfigure({ maxConnections: next.limits.connections, certificate })
       connectTelemetry()
       stopLearning()
       stopLearning = isDraining ? () => undefined : startModelDiscovery(current.services)
-      void earlier
+      void earlierApp
         .retire()
         .then(() => {
-          apps.delete(earlier)
-          return earlier.close([...apps])
+          apps.delete(earlierApp)
+          return earlierApp.close([...apps])
         })
         .catch((error: unknown) => log.error({ err: error }, 'what an earlier configuration used could not be released'))
     },

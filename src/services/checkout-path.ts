@@ -3,8 +3,9 @@ import type { GatewayConfig } from '../config/config.ts'
 import type { OrderRequest } from '../domain/services/orders/order-answers.ts'
 
 export function buildCheckoutPath({ item, currency, provider }: Pick<OrderRequest, 'item' | 'currency' | 'provider'>): string {
-  const chosen: Record<string, string> = item.kind === 'plan' ? { plan: item.plan, interval: item.interval } : { pack: item.pack }
-  return `/checkout?${new URLSearchParams({ ...chosen, currency, ...(provider === undefined ? {} : { provider }) })}`
+  const chosenItem: Record<string, string> =
+    item.kind === 'plan' ? { plan: item.plan, interval: item.interval } : { pack: item.pack }
+  return `/checkout?${new URLSearchParams({ ...chosenItem, currency, ...(provider === undefined ? {} : { provider }) })}`
 }
 
 /** The currency of an item's first price; undefined where it has none. */

@@ -14,27 +14,27 @@ export async function findMembers(
   text: string,
   { store, names, ledger, membership, orders }: Pick<Services, 'store' | 'names' | 'ledger' | 'membership' | 'orders'>,
 ): Promise<readonly Account[]> {
-  const typed = text.trim()
+  const searchText = text.trim()
   const load = async (ids: readonly string[]): Promise<readonly Account[]> => {
     const accounts = await Promise.all([...new Set(ids)].map((id) => store.accounts.find(id)))
     return accounts.filter((each) => each !== undefined)
   }
-  if (typed.startsWith(names.keyPrefix)) {
-    const keys = await store.apiKeys.listByPrefix(typed.slice(0, names.keyPrefix.length + keyPrefixChars), maxKeysOfPrefix)
+  if (searchText.startsWith(names.keyPrefix)) {
+    const keys = await store.apiKeys.listByPrefix(searchText.slice(0, names.keyPrefix.length + keyPrefixChars), maxKeysOfPrefix)
     return load(keys.map(({ account }) => account))
   }
-  const account = await store.accounts.find(typed)
+  const account = await store.accounts.find(searchText)
   if (account !== undefined) return [account]
-  if (/^(ord_\w+|\d{4}-\d{1,12})$/.test(typed)) {
-    const order = await orders?.find(null, typed)
+  if (/^(ord_\w+|\d{4}-\d{1,12})$/.test(searchText)) {
+    const order = await orders?.find(null, searchText)
     return load(order === undefined ? [] : [order.account])
   }
-  if (!/^[\w-]{8,128}$/.test(typed) || typed.startsWith('acc_')) return []
+  if (!/^[\w-]{8,128}$/.test(searchText) || searchText.startsWith('acc_')) return []
   const { turnHistory } = membership
   // A client may use an id again, and another member's client may have used it too.
-  const { turns } = await turnHistory.listTurns({ requestId: typed }, { limit: maxTurnsOfRequest })
+  const { turns } = await turnHistory.listTurns({ requestId: searchText }, { limit: maxTurnsOfRequest })
   if (turns.length > 0) return load(turns.map((turn) => turn.account))
   if ((await turnHistory.readProgress()).behindMs === 0) return []
-  const newest = await ledger.turns({ request: { id: typed, searched: maxSearchedTurns }, limit: 1 })
-  return load(newest.map((turn) => turn.account))
+  const newestTurns = await ledger.turns({ request: { id: searchText, searched: maxSearchedTurns }, limit: 1 })
+  return load(newestTurns.map((turn) => turn.account))
 }

@@ -51,9 +51,13 @@ export async function givePlan(
   services: Services,
 ): Promise<EntitlementChange> {
   requireFuture('until', until, services)
-  const given = await services.membership.memberAdmin.setPlan(account, { plan: requirePlan(plan, services), until }, author)
-  if (given === undefined) throw createDeletedError()
-  return given
+  const entitlementChange = await services.membership.memberAdmin.setPlan(
+    account,
+    { plan: requirePlan(plan, services), until },
+    author,
+  )
+  if (entitlementChange === undefined) throw createDeletedError()
+  return entitlementChange
 }
 
 interface Correction {
@@ -144,8 +148,8 @@ export async function unlinkMemberProvider(
   author: OperatorAuthor,
   { membership }: Services,
 ): Promise<void> {
-  const unlinked = await membership.memberAdmin.unlinkProvider(provider, account.id, author)
-  if (unlinked.length === 0) throw new GatewayError('not_found')
+  const unlinkedAccounts = await membership.memberAdmin.unlinkProvider(provider, account.id, author)
+  if (unlinkedAccounts.length === 0) throw new GatewayError('not_found')
 }
 
 /**

@@ -80,8 +80,8 @@ export function isPaid({ paidAt }: Order): boolean {
 
 /** The subscription that was bought and runs, else one that waits and is charged for; undefined if there is none. */
 export async function findPaidSubscription({ store }: Services, account: string): Promise<Subscription | undefined> {
-  const bought = (await store.subscriptions.list(account)).filter(({ source }) => source === 'order')
-  return bought.find(isRunning) ?? bought.find(({ renewal }) => renewal === 'provider')
+  const boughtSubscriptions = (await store.subscriptions.list(account)).filter(({ source }) => source === 'order')
+  return boughtSubscriptions.find(isRunning) ?? boughtSubscriptions.find(({ renewal }) => renewal === 'provider')
 }
 
 /** @throws GatewayError where the renewal was not cancelled */

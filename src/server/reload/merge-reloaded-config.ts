@@ -50,14 +50,14 @@ export interface MergedConfig {
 }
 
 export function mergeReloadedConfig(running: GatewayConfig, evaluated: EvaluatedConfig): MergedConfig {
-  const changed: string[] = []
+  const changedKeys: string[] = []
   const needsRestart: string[] = []
   const merge = (current: object, next: object, path: string, isReloadable: (key: string) => boolean): object =>
     Object.fromEntries(
       [...new Set([...Object.keys(current), ...Object.keys(next)])].map((key) => {
         const [before, after]: unknown[] = [Reflect.get(current, key), Reflect.get(next, key)]
         const isTaken = isReloadable(key)
-        if (!isDeepStrictEqual(before, after)) (isTaken ? changed : needsRestart).push(`${path}${key}`)
+        if (!isDeepStrictEqual(before, after)) (isTaken ? changedKeys : needsRestart).push(`${path}${key}`)
         return [key, isTaken ? after : before]
       }),
     )
@@ -73,7 +73,7 @@ export function mergeReloadedConfig(running: GatewayConfig, evaluated: Evaluated
     return [name, merge(current, next, `${name}.`, (key) => rule.includes(key))]
   })
   if (describePlugins(plugins) !== evaluated.plugins) needsRestart.push('plugins')
-  return { config: { ...(Object.fromEntries(sections) as ConfigValues), plugins }, changed, needsRestart }
+  return { config: { ...(Object.fromEntries(sections) as ConfigValues), plugins }, changed: changedKeys, needsRestart }
 }
 
 /**

@@ -190,14 +190,14 @@ export class WorkerPool {
     })
     let threadError: Error | undefined
     thread.on('error', (error: unknown) => (threadError = error instanceof Error ? error : new Error(String(error))))
-    const ended = new Promise<void>((resolve) => {
+    const threadEnd = new Promise<void>((resolve) => {
       thread.once('exit', () => {
         const reason = threadError ?? new Error('the thread has ended')
         rpc.close(reason)
         void this.#onExit(member, reason).then(resolve)
       })
     })
-    const member: PoolMember = { worker, share, thread, rpc, ended, isServing: false, missedPings: 0, metrics: [] }
+    const member: PoolMember = { worker, share, thread, rpc, ended: threadEnd, isServing: false, missedPings: 0, metrics: [] }
     this.#members.push(member)
     try {
       const url = await rpc.request('serve', this.#port)
@@ -207,7 +207,7 @@ export class WorkerPool {
       return url
     } catch (error) {
       if (threadError === undefined) await thread.terminate()
-      await ended
+      await threadEnd
       throw error
     }
   }
@@ -238,7 +238,7 @@ export class WorkerPool {
     this.#members.splice(this.#members.indexOf(member), 1)
     for (const memory of Object.values(limits) satisfies LimitMemory[]) releaseLocks(memory, worker)
     clearProcessBudgets(budgets, share.index)
-    const released = threads.release(worker).then(
+    const holdRelease = threads.release(worker).then(
       ({ expired, recovered }) => {
         if (!this.#isClosing || expired > 0)
           log.warn(
@@ -248,7 +248,7 @@ export class WorkerPool {
       },
       (error: unknown) => log.error({ worker, err: error }, 'holds of an ended worker could not be released; they expire'),
     )
-    const retained = retainCounters(this.#retiredMetrics, member.metrics).then((left) => (this.#retiredMetrics = left))
+    const counterRetention = retainCounters(this.#retiredMetrics, member.metrics).then((left) => (this.#retiredMetrics = left))
     // A worker that never served is handled by its starter.
     if (!this.#isClosing && isServing) {
       log.fatal({ worker, err: reason }, 'a worker died and is replaced')
@@ -256,7 +256,7 @@ export class WorkerPool {
       this.#scheduleRestart(share)
     }
     this.#reportChange()
-    await Promise.all([released, retained])
+    await Promise.all([holdRelease, counterRetention])
   }
 
   #scheduleRestart(share: Share): void {

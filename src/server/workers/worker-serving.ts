@@ -49,7 +49,7 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
     invalidateElsewhere: (account) => pool.notifyAll('invalidate', account),
   })
   /** The services under the current configuration. */
-  let configured = services
+  let currentServices = services
   telemetry.connectSources({
     ledger: store.ledger,
     upstreams: services.upstreams,
@@ -92,8 +92,8 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
     createHandlers: (worker) => ({
       async notReadyReasons() {
         const { responses, isComplete } = await pool.requestAll('notReadyReasons')
-        const own = getNotReadyReasons(store.ledger.stats())
-        return [...new Set([...own, ...responses.flat(), ...(isComplete ? [] : ['a worker does not answer'])])]
+        const ownReasons = getNotReadyReasons(store.ledger.stats())
+        return [...new Set([...ownReasons, ...responses.flat(), ...(isComplete ? [] : ['a worker does not answer'])])]
       },
       metrics: () => metrics.metricsText(),
       figures: () => figures.read(),
@@ -117,7 +117,7 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
   return {
     count,
     get services() {
-      return configured
+      return currentServices
     },
     metrics,
     readMetrics,
@@ -127,18 +127,18 @@ function openWorkers(parts: ServerParts, count: number, logOutput: BufferedLog):
       return url
     },
     async reconfigure(next, certificate) {
-      const earlier = configured
-      configured = earlier.withConfig(next)
+      const earlierServices = currentServices
+      currentServices = earlierServices.withConfig(next)
       await pool.reconfigure({ values: toConfigValues(next), certificate })
       // No requests run in this thread.
-      await earlier.upstreams.close([configured.upstreams])
+      await earlierServices.upstreams.close([currentServices.upstreams])
     },
     drain,
     async release() {
       figures.close()
       if (!isDrained) await drain(0)
-      await configured.bodyParser.close()
-      await configured.upstreams.close()
+      await currentServices.bodyParser.close()
+      await currentServices.upstreams.close()
     },
   }
 }

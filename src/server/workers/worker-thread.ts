@@ -36,11 +36,11 @@ runWorker(parentPort, workerData as WorkerInit)
 function runWorker(port: MessagePort, start: WorkerInit): void {
   let runtime: WorkerRuntime | undefined
   /** A configuration that arrived before this worker served. */
-  let pending: (() => void) | undefined
-  const opened = Promise.withResolvers<OpenedWorker>()
+  let applyPending: (() => void) | undefined
+  const openedWorker = Promise.withResolvers<OpenedWorker>()
   const main: WorkerRpc<MainRequests, WorkerRequests> = new WorkerRpc<MainRequests, WorkerRequests>(port, {
     async serve(sharedPort) {
-      const { services } = await opened.promise
+      const { services } = await openedWorker.promise
       const operations = {
         notReadyReasons: () => main.request('notReadyReasons', null),
         mailNote: () => main.request('mailNote', null),
@@ -52,19 +52,19 @@ function runWorker(port: MessagePort, start: WorkerInit): void {
       }
       if (hasLittleMemory()) releaseStartMemory()
       runtime = await openWorkerRuntime(services, { sharedPort, operations })
-      pending?.()
+      applyPending?.()
       return runtime.url
     },
     async reconfigure({ values, certificate }) {
-      const { services, ownLog } = await opened.promise
+      const { services, ownLog } = await openedWorker.promise
       const config = applyWorkerShare({ ...values, plugins: services.config.plugins }, start.share)
       ownLog.addSecrets(collectSecrets(config))
-      pending = () => runtime?.reconfigure(config, certificate)
-      pending()
+      applyPending = () => runtime?.reconfigure(config, certificate)
+      applyPending()
       return null
     },
     async close({ drainMs, flushMs }) {
-      const { services, store, jobs, telemetry, logBuffer } = await opened.promise
+      const { services, store, jobs, telemetry, logBuffer } = await openedWorker.promise
       const until = services.clock.monotonicMs() + drainMs
       await runtime?.drain(drainMs)
       await jobs.close()
@@ -76,15 +76,15 @@ function runWorker(port: MessagePort, start: WorkerInit): void {
       logBuffer.flushSync()
       return null
     },
-    notReadyReasons: async () => getNotReadyReasons((await opened.promise).store.ledger.stats()),
+    notReadyReasons: async () => getNotReadyReasons((await openedWorker.promise).store.ledger.stats()),
     ping: () => null,
-    metrics: async () => (await opened.promise).telemetry.metricsJson(),
-    invalidate: async (account) => (await opened.promise).services.credentials.invalidate(account),
-    unhealthyReason: async (reason) => (await opened.promise).store.setUnhealthyReason(reason),
+    metrics: async () => (await openedWorker.promise).telemetry.metricsJson(),
+    invalidate: async (account) => (await openedWorker.promise).services.credentials.invalidate(account),
+    unhealthyReason: async (reason) => (await openedWorker.promise).store.setUnhealthyReason(reason),
   })
-  openWorker(start, main).then(opened.resolve, opened.reject)
+  openWorker(start, main).then(openedWorker.resolve, openedWorker.reject)
   // Each request awaits the same promise and so receives the error.
-  opened.promise.catch(() => undefined)
+  openedWorker.promise.catch(() => undefined)
 }
 
 interface OpenedWorker {

@@ -25,9 +25,9 @@ export function checkDatabase(
 ): readonly [HealthCheck, ...HealthCheck[]] {
   const { version, roundTripMs, isPooled } = status
   const at = location === undefined ? '' : ` at ${location}`
-  const pooled = isPooled ? ' through a connection pooler' : ''
+  const poolerNote = isPooled ? ' through a connection pooler' : ''
   return [
-    { what: 'database', ok: true, detail: `PostgreSQL ${version}${at} answers in ${roundTripMs.toFixed(1)} ms${pooled}` },
+    { what: 'database', ok: true, detail: `PostgreSQL ${version}${at} answers in ${roundTripMs.toFixed(1)} ms${poolerNote}` },
     ...checkRoom(status),
     checkDurability(status),
     checkReplication(status),
@@ -69,8 +69,8 @@ function checkReplication({ standbys, requiredStandbys }: DatabaseStatus): Healt
   if (standbys === null) return { what, ok: true, detail: 'unknown: this user may not read it (grant pg_monitor to allow it)' }
   const { synchronous, asynchronous } = standbys
   if (synchronous < requiredStandbys) {
-    const connected = synchronous === 0 ? 'none is connected' : `${synchronous} ${synchronous === 1 ? 'is' : 'are'} connected`
-    const detail = `commits wait for ${requiredStandbys} synchronous standby${requiredStandbys === 1 ? '' : 's'}, and ${connected}: start the missing one, or change synchronous_standby_names`
+    const connectedText = synchronous === 0 ? 'none is connected' : `${synchronous} ${synchronous === 1 ? 'is' : 'are'} connected`
+    const detail = `commits wait for ${requiredStandbys} synchronous standby${requiredStandbys === 1 ? '' : 's'}, and ${connectedText}: start the missing one, or change synchronous_standby_names`
     return { what, ok: false, detail }
   }
   if (requiredStandbys > 0)
@@ -140,12 +140,12 @@ function checkConfigurations({ configurations }: DatabaseStatus, ownFingerprint:
     const detail = `${counts} nodes differ in ${sections.join(', ')}: a turn costs what its node is configured for. Give all nodes one configuration, unless a deploy is in progress`
     return { what, ok: false, detail }
   }
-  const pending = ownFingerprint === undefined ? [] : findDifferingSections([...fingerprints, ownFingerprint])
-  if (pending.length > 0)
+  const differingSections = ownFingerprint === undefined ? [] : findDifferingSections([...fingerprints, ownFingerprint])
+  if (differingSections.length > 0)
     return {
       what,
       ok: true,
-      detail: `the live nodes agree; the configuration of this command differs in ${pending.join(', ')}: restart the nodes to use it`,
+      detail: `the live nodes agree; the configuration of this command differs in ${differingSections.join(', ')}: restart the nodes to use it`,
     }
   return { what, ok: true, detail: 'the same on all live nodes' }
 }

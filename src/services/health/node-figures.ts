@@ -102,24 +102,24 @@ export class FigureHistory {
     this.#keep(current)
     const spanMinutes = Math.max(1, nowMs - (minute ?? current).atMs) / minuteMs
     const turns = sumOf(current.endings) - sumOf((minute ?? current).endings)
-    const read = (name: string): number | null => readLast(metrics, name)
-    const certificateEnds = read('svc_certificate_expiry_timestamp_seconds')
+    const readMetric = (name: string): number | null => readLast(metrics, name)
+    const certificateEnds = readMetric('svc_certificate_expiry_timestamp_seconds')
     return {
       at: now,
       turnsPerMinute: turns / Math.max(spanMinutes, 1 / 60),
       running: sumSamples(metrics, 'svc_turns_running'),
-      holdsOpen: read('svc_ledger_holds_open') ?? 0,
+      holdsOpen: readMetric('svc_ledger_holds_open') ?? 0,
       quarter: compare(current, quarter ?? current),
       day: compare(current, day ?? current),
       firstToken: findPercentiles(current.firstToken, (quarter ?? current).firstToken),
       overhead: findPercentiles(current.overhead, (quarter ?? current).overhead),
       targets: this.#listTargets(metrics, current, quarter ?? current),
-      freeDiskBytes: read('svc_data_disk_free_bytes'),
-      backupAgeSeconds: read('svc_backup_age_seconds'),
-      backupIntervalSeconds: read('svc_backup_interval_seconds'),
+      freeDiskBytes: readMetric('svc_data_disk_free_bytes'),
+      backupAgeSeconds: readMetric('svc_backup_age_seconds'),
+      backupIntervalSeconds: readMetric('svc_backup_interval_seconds'),
       certificateEndsAt: certificateEnds === null ? null : certificateEnds * 1000,
-      emailsWaiting: read('svc_emails_waiting') ?? 0,
-      oldestEmailSeconds: read('svc_emails_oldest_waiting_seconds') ?? 0,
+      emailsWaiting: readMetric('svc_emails_waiting') ?? 0,
+      oldestEmailSeconds: readMetric('svc_emails_oldest_waiting_seconds') ?? 0,
       ungrantedOrders: Math.max(0, ...list(metrics, 'svc_orders_paid_not_granted').map(({ value }) => value)),
       pendingSettlements: sumSamples(metrics, 'svc_ledger_pending_settlements'),
       mismatches: Math.max(0, ...list(metrics, 'svc_ledger_mismatches').map(({ value }) => value)),
@@ -134,17 +134,17 @@ export class FigureHistory {
   /** All of the last quarter of an hour, and one in each quarter before, for a day. */
   #keep(current: Snapshot): void {
     const all = [...this.#snapshots, current]
-    const kept: Snapshot[] = []
+    const keptSnapshots: Snapshot[] = []
     for (const snapshot of all) {
       const age = current.atMs - snapshot.atMs
       const next = all[all.indexOf(snapshot) + 1]
       // One that is older than a day is needed as long as the next one is younger.
       if (age > dayMs && next !== undefined && current.atMs - next.atMs >= dayMs) continue
-      const last = kept.at(-1)
+      const last = keptSnapshots.at(-1)
       if (age > quarterMs + minuteMs && last !== undefined && snapshot.atMs - last.atMs < quarterMs) continue
-      kept.push(snapshot)
+      keptSnapshots.push(snapshot)
     }
-    this.#snapshots = kept
+    this.#snapshots = keptSnapshots
   }
 
   #recordFailures(before: Snapshot, current: Snapshot, at: number): void {
@@ -225,8 +225,8 @@ function findPercentiles(current: ReadonlyMap<number, number>, start: ReadonlyMa
   if (total <= 0) return null
   const largest = counts.at(-2)?.[0] ?? 0
   const find = (share: number): number => {
-    const bound = counts.find(([, count]) => count >= share * total)?.[0] ?? Infinity
-    return Number.isFinite(bound) ? bound : largest
+    const upperBound = counts.find(([, count]) => count >= share * total)?.[0] ?? Infinity
+    return Number.isFinite(upperBound) ? upperBound : largest
   }
   return { p50: find(0.5), p95: find(0.95) }
 }
@@ -235,8 +235,8 @@ function readBuckets(metrics: readonly MetricsJson[], name: string): ReadonlyMap
   const counts = new Map<number, number>()
   for (const { metricName, labels, value } of list(metrics, name)) {
     if (metricName !== `${name}_bucket`) continue
-    const bound = labels['le'] === '+Inf' ? Infinity : Number(labels['le'])
-    counts.set(bound, (counts.get(bound) ?? 0) + value)
+    const upperBound = labels['le'] === '+Inf' ? Infinity : Number(labels['le'])
+    counts.set(upperBound, (counts.get(upperBound) ?? 0) + value)
   }
   return counts
 }

@@ -59,13 +59,13 @@ export class ServiceStatusReader {
   read(): Promise<ServiceStatus> {
     const now = this.#deps.clock.monotonicMs()
     if (this.#reading !== null && now < this.#validUntilMs) return this.#reading
-    const reading = this.#read()
-    this.#reading = reading
+    const statusReading = this.#read()
+    this.#reading = statusReading
     this.#validUntilMs = now + maxAgeMs
-    reading.catch(() => {
-      if (this.#reading === reading) this.#validUntilMs = this.#deps.clock.monotonicMs() + maxFailureAgeMs
+    statusReading.catch(() => {
+      if (this.#reading === statusReading) this.#validUntilMs = this.#deps.clock.monotonicMs() + maxFailureAgeMs
     })
-    return reading
+    return statusReading
   }
 
   async #read(): Promise<ServiceStatus> {
@@ -76,7 +76,7 @@ export class ServiceStatusReader {
       day: await turnHistory.readUsage({ ...toUsageSpan('day', now), by: 'product' }),
       month: await turnHistory.readUsage({ ...toUsageSpan('month', now), by: 'product' }),
     }
-    const found: ProductStatus[] = []
+    const productStatuses: ProductStatus[] = []
     for (const product of products.all) {
       if (products.isRetired(product, now)) continue
       const spans: Record<StatusSpan, StatusFigures | null> = { day: null, month: null }
@@ -86,9 +86,9 @@ export class ServiceStatusReader {
         const query = { product: product.id, from: bounds[0] ?? now, to: now, minAccounts: minStatusAccounts }
         if (figures !== null && (await turnHistory.hasAccounts(query))) spans[span] = figures
       }
-      found.push({ id: product.id, name: product.name, spans })
+      productStatuses.push({ id: product.id, name: product.name, spans })
     }
-    return { completeAt: behindMs === null ? null : now - behindMs, products: found }
+    return { completeAt: behindMs === null ? null : now - behindMs, products: productStatuses }
   }
 }
 

@@ -51,39 +51,42 @@ export async function readRouting(
 ): Promise<RoutingReport> {
   const { turnHistory } = services.membership
   const query = { ...toUsageSpan(span, services.clock.now()), ...only }
-  const [byRoute, byProduct, whole] = await Promise.all([
+  const [byRoute, byProduct, totalChart] = await Promise.all([
     turnHistory.readUsage({ ...query, by: 'route' }),
     turnHistory.readUsage({ ...query, by: 'product' }),
     turnHistory.readUsage(query),
   ])
-  const { bounds, total } = whole
-  const configured = listRoutedProducts(services).filter(
+  const { bounds, total } = totalChart
+  const configuredProducts = listRoutedProducts(services).filter(
     ({ product, targets }) =>
       (only.product === undefined || product.id === only.product) &&
       (only.target === undefined || targets.some(({ name }) => name === only.target)),
   )
-  const ids = new Set([...configured.map(({ product }) => product.id), ...byProduct.series.map(({ key }) => key)])
+  const ids = new Set([...configuredProducts.map(({ product }) => product.id), ...byProduct.series.map(({ key }) => key)])
   const products = [...ids].map((id) => {
-    const targets = configured.find(({ product }) => product.id === id)?.targets ?? []
-    const shown = targets.filter(({ name }) => only.target === undefined || name === only.target)
+    const targets = configuredProducts.find(({ product }) => product.id === id)?.targets ?? []
+    const shownTargets = targets.filter(({ name }) => only.target === undefined || name === only.target)
     const totals = byProduct.series.find(({ key }) => key === id)?.total ?? null
-    return { id, routes: listRoutes(id, shown, byRoute.series), totals, rate: rateEndings(totals?.endings ?? {}) }
+    return { id, routes: listRoutes(id, shownTargets, byRoute.series), totals, rate: rateEndings(totals?.endings ?? {}) }
   })
   return {
     from: bounds[0] ?? query.from,
     to: bounds.at(-1) ?? query.to,
     bounds,
     total,
-    points: whole.series[0]?.points ?? [],
+    points: totalChart.series[0]?.points ?? [],
     products,
   }
 }
 
 function listRoutes(product: string, targets: readonly RoutedTarget[], series: readonly UsageSeries[]): readonly RouteFigures[] {
-  const own = series.filter(({ route }) => route?.product === product)
-  const names = new Set<string | null>([...targets.map(({ name }) => name), ...own.map(({ route }) => route?.target ?? null)])
+  const productSeries = series.filter(({ route }) => route?.product === product)
+  const names = new Set<string | null>([
+    ...targets.map(({ name }) => name),
+    ...productSeries.map(({ route }) => route?.target ?? null),
+  ])
   return [...names].map((name) => {
-    const totals = own.find(({ route }) => route?.target === name)?.total ?? null
+    const totals = productSeries.find(({ route }) => route?.target === name)?.total ?? null
     const target = targets.find((each) => each.name === name)
     return { name, target, totals, rate: rateEndings(totals?.endings ?? {}), money: toMoney(totals, target) }
   })

@@ -60,15 +60,15 @@ export async function takeOutTarget(
   services: Services,
 ): Promise<TakenOutTarget> {
   requireTarget(target, services)
-  let emptied: readonly string[] = []
+  let emptiedProducts: readonly string[] = []
   const mayTakeOut = (takenOut: ReadonlySet<string>): boolean => {
-    emptied = listEmptiedProducts(target, takenOut, services)
-    return allowsLast || emptied.length === 0
+    emptiedProducts = listEmptiedProducts(target, takenOut, services)
+    return allowsLast || emptiedProducts.length === 0
   }
-  const taken = await services.membership.targetRouting.takeOut({ target, minutes, mayTakeOut }, author)
-  if (taken === undefined) throw createLastTargetError(emptied)
+  const takenOutTarget = await services.membership.targetRouting.takeOut({ target, minutes, mayTakeOut }, author)
+  if (takenOutTarget === undefined) throw createLastTargetError(emptiedProducts)
   await followTakenOutTargets(services)
-  return taken
+  return takenOutTarget
 }
 
 /** @throws GatewayError `conflict` where it is not out */

@@ -68,12 +68,12 @@ async function claimTrial(operator: string, { store, clock }: Services): Promise
   const hash = createHash('sha256').update(`trial\n${operator}`).digest()
   const end = () => store.operators.forgetRequest(hash)
   const claim = () => store.operators.beginRequest(hash, String(clock.now() + 2 * maxTrialMs), clock.now())
-  let earlier = await claim()
-  if (earlier !== undefined && Number(earlier.fingerprint) <= clock.now()) {
+  let earlierRequest = await claim()
+  if (earlierRequest !== undefined && Number(earlierRequest.fingerprint) <= clock.now()) {
     await end()
-    earlier = await claim()
+    earlierRequest = await claim()
   }
-  if (earlier === undefined) return end
+  if (earlierRequest === undefined) return end
   throw new GatewayError('conflict', {
     message: { en: 'Your last try still runs. Wait for its end.', zh: '你的上一次试用仍在进行，请等待其结束。' },
   })
@@ -86,12 +86,12 @@ interface TrialPlan {
 
 function planTrial(subject: TrialSubject, services: Services): TrialPlan {
   const { upstreams, clock } = services
-  const routed = listRoutedProducts(services).filter(({ product, targets }) =>
+  const routedProducts = listRoutedProducts(services).filter(({ product, targets }) =>
     'product' in subject ? product.id === subject.product : targets.some(({ name }) => name === subject.target),
   )
-  if (routed.length === 0) throw new GatewayError('not_found')
-  const found = routed.find(({ product }) => !product.capabilities.includes('image'))?.product
-  if (found === undefined)
+  if (routedProducts.length === 0) throw new GatewayError('not_found')
+  const trialProduct = routedProducts.find(({ product }) => !product.capabilities.includes('image'))?.product
+  if (trialProduct === undefined)
     throw new GatewayError('conflict', {
       shouldRetry: false,
       message: {
@@ -99,14 +99,14 @@ function planTrial(subject: TrialSubject, services: Services): TrialPlan {
         zh: '仅用于绘图的模型不能试用：图像没有简短的回答。',
       },
     })
-  const fallback = getFallbackModel(found)
+  const fallback = getFallbackModel(trialProduct)
   return {
-    isEmbedding: found.capabilities.includes('embedding'),
+    isEmbedding: trialProduct.capabilities.includes('embedding'),
     targets:
       'product' in subject
-        ? upstreams.selectCandidates(found.targets, fallback, clock.monotonicMs())
+        ? upstreams.selectCandidates(trialProduct.targets, fallback, clock.monotonicMs())
         : upstreams
-            .listTargets(found.targets, fallback)
+            .listTargets(trialProduct.targets, fallback)
             .filter(({ name }) => name === subject.target)
             .slice(0, 1),
   }

@@ -17,21 +17,21 @@ export function renderProgramHelp<Handler>(program: Program<Handler>, given: Hel
   const layout = limitColumns(given)
   const { language } = layout
   const { name, sections, globalOptions } = program
-  const visible = filterVisible(program.commands)
-  const width = Math.max(...visible.map(({ name }) => name.length))
+  const visibleCommands = filterVisible(program.commands)
+  const width = Math.max(...visibleCommands.map(({ name }) => name.length))
   return joinSections([
     renderExamples(program.examples, layout),
     `${getLabel('usage', language)} ${name} <command> [options]`,
     ...sections.map(({ title, commands }) =>
       renderTable(
         translate(title, language),
-        visible.filter(({ name }) => commands.includes(name)).map((row) => [row.name, translate(row.summary, language)]),
+        visibleCommands.filter(({ name }) => commands.includes(name)).map((row) => [row.name, translate(row.summary, language)]),
         { ...layout, width },
       ),
     ),
     renderTable(
       getLabel('commands', language),
-      visible
+      visibleCommands
         .filter(({ name }) => !sections.some(({ commands }) => commands.includes(name)))
         .map((row) => [row.name, translate(row.summary, language)]),
       { ...layout, width },
@@ -115,9 +115,11 @@ function renderParameters(command: Command<unknown>, layout: HelpLayout): readon
 
 /** `chat [prompt...] [options]`: also the heading in the man page and in the README's table. */
 export function formatUsageLine(command: Command<unknown>, path: readonly string[]): string {
-  const required = (command.options ?? []).filter((option) => option.required === true).map((option) => formatOption(option))
+  const requiredOptions = (command.options ?? [])
+    .filter((option) => option.required === true)
+    .map((option) => formatOption(option))
   const optional = (command.options ?? []).some((option) => option.required !== true) ? ['[options]'] : []
-  return [...path, ...(command.arguments ?? []).map(formatArgument), ...required, ...optional].join(' ')
+  return [...path, ...(command.arguments ?? []).map(formatArgument), ...requiredOptions, ...optional].join(' ')
 }
 
 export function formatArgument(argument: Argument): string {
@@ -162,12 +164,12 @@ function renderOptions(heading: string, rows: readonly Option[], layout: HelpLay
     filterVisible(rows).map((option) => {
       const short = option.short === undefined ? '    ' : `-${option.short}, `
       const many = option.kind === 'list' ? ` (${getLabel('repeatable', language)})` : ''
-      const needed = option.required === true ? ` (${getLabel('required', language)})` : ''
+      const requiredMark = option.required === true ? ` (${getLabel('required', language)})` : ''
       const preset = option.defaultText ?? option.default
       const presetText = preset === undefined ? '' : ` (${getLabel('default', language)}: ${translate(preset, language)})`
       return [
         `${short}${formatOption(option)}`,
-        translate(option.summary, language) + formatChoices(option) + many + needed + presetText,
+        translate(option.summary, language) + formatChoices(option) + many + requiredMark + presetText,
       ]
     }),
     layout,
@@ -187,14 +189,17 @@ function renderTable(
   if (rows.length === 0) return ''
   const names = rows.map(([name = '']) => measureWidth(name))
   const widest = Math.floor(columns * 0.55)
-  const left = Math.max(width, ...names.filter((name) => name <= widest))
-  const beside = columns - left - 4
+  const nameColumns = Math.max(width, ...names.filter((name) => name <= widest))
+  const beside = columns - nameColumns - 4
   const lines = rows.flatMap(([name = '', text = '']) => {
     if (text === '') return [`  ${name}`]
     const [first = '', ...rest] = wrapText(text, beside)
-    const fits = measureWidth(name) <= left && [first, ...rest].every((line) => measureWidth(line) <= beside)
+    const fits = measureWidth(name) <= nameColumns && [first, ...rest].every((line) => measureWidth(line) <= beside)
     if (!fits) return [`  ${name}`, ...wrapText(text, columns - 6).map((line) => `      ${line}`)]
-    return [`  ${padToWidth(name, left)}  ${first}`.trimEnd(), ...rest.map((line) => `${' '.repeat(left + 4)}${line}`)]
+    return [
+      `  ${padToWidth(name, nameColumns)}  ${first}`.trimEnd(),
+      ...rest.map((line) => `${' '.repeat(nameColumns + 4)}${line}`),
+    ]
   })
   return [heading, ...lines].join('\n')
 }

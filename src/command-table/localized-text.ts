@@ -13,6 +13,6 @@ export function detectLanguage(
   setting?: string,
 ): Language {
   const { SVC_LANG, LC_ALL, LC_MESSAGES, LANG } = variables
-  const wanted = [SVC_LANG, setting, LC_ALL, LC_MESSAGES, LANG].find((value) => value !== undefined && value !== '')
-  return wanted !== undefined && /^zh(?:$|[-_.])/i.test(wanted) ? 'zh' : 'en'
+  const languageSetting = [SVC_LANG, setting, LC_ALL, LC_MESSAGES, LANG].find((value) => value !== undefined && value !== '')
+  return languageSetting !== undefined && /^zh(?:$|[-_.])/i.test(languageSetting) ? 'zh' : 'en'
 }

@@ -147,20 +147,21 @@ function silenceParser(parser: Parser, help: () => string): Parser {
 
 function toArgument(argument: Argument): CommanderArgument {
   const name = argument.variadic === true ? `${argument.name}...` : argument.name
-  const made = new CommanderArgument(argument.optional === true ? `[${name}]` : `<${name}>`)
-  return argument.choices === undefined ? made : made.choices(argument.choices)
+  const commanderArgument = new CommanderArgument(argument.optional === true ? `[${name}]` : `<${name}>`)
+  return argument.choices === undefined ? commanderArgument : commanderArgument.choices(argument.choices)
 }
 
 function toOption(option: Option): CommanderOption {
   const short = option.short === undefined ? '' : `-${option.short}, `
   const value = option.kind === 'flag' ? '' : ` <${option.placeholder ?? option.name}>`
-  const made = new CommanderOption(`${short}--${option.name}${value}`)
-  if (option.choices !== undefined) made.choices(option.choices)
-  if (option.default !== undefined) made.default(option.default)
-  if (option.required === true) made.makeOptionMandatory()
-  if (option.kind === 'number') made.argParser(toNumber)
-  if (option.kind === 'list') made.argParser((word: string, before: readonly string[] | undefined) => [...(before ?? []), word])
-  return made
+  const commanderOption = new CommanderOption(`${short}--${option.name}${value}`)
+  if (option.choices !== undefined) commanderOption.choices(option.choices)
+  if (option.default !== undefined) commanderOption.default(option.default)
+  if (option.required === true) commanderOption.makeOptionMandatory()
+  if (option.kind === 'number') commanderOption.argParser(toNumber)
+  if (option.kind === 'list')
+    commanderOption.argParser((word: string, before: readonly string[] | undefined) => [...(before ?? []), word])
+  return commanderOption
 }
 
 function toNumber(word: string): number {
@@ -176,8 +177,8 @@ function readArguments(definitions: readonly Argument[], parser: Parser): Parsed
 }
 
 function readOptions(definitions: readonly Option[], parser: Parser): ParsedValues {
-  const given = parser.opts<Record<string, ParsedValue>>()
-  return new ParsedValues(new Map(definitions.map((row) => [row.name, readOption(row, given)])))
+  const parsedValues = parser.opts<Record<string, ParsedValue>>()
+  return new ParsedValues(new Map(definitions.map((row) => [row.name, readOption(row, parsedValues)])))
 }
 
 function readOption(option: Option, given: Readonly<Record<string, ParsedValue>>): ParsedValue {

@@ -136,10 +136,10 @@ complete -o default -F _${program} ${program}
 
 function renderZsh(nodes: readonly CompletionNode[], program: string): string {
   const values = renderValueCases(nodes, (choices) => `(${choices.map(quoteForShell).join(' ')})`)
-  const described = ({ word, text }: CompletionWord) => quoteForShell(`${word.replaceAll(':', '\\:')}:${text}`)
+  const describeWord = ({ word, text }: CompletionWord) => quoteForShell(`${word.replaceAll(':', '\\:')}:${text}`)
   const lists = nodes.map(
     ({ path, words, options }) =>
-      `    ${quoteForShell(path)}) commands=(${words.map(described).join(' ')}); options=(${options.map(described).join(' ')}) ;;`,
+      `    ${quoteForShell(path)}) commands=(${words.map(describeWord).join(' ')}); options=(${options.map(describeWord).join(' ')}) ;;`,
   )
   return `#compdef ${program}
 # zsh completion for ${program}. Load it with: source <(${program} completion zsh), or save it as _${program} in a folder of $fpath.

@@ -80,10 +80,12 @@ export function composeContent(request: ChatRequest): AnswerContent {
 /** The first tool, or the one that was named; none after a tool result, so that a conversation ends. */
 function selectTool({ messages, tools, tool_choice: choice }: ChatRequest): Tool | undefined {
   if (choice === 'none' || messages.at(-1)?.role === 'tool') return undefined
-  const wanted = typeof choice === 'object' && choice !== null ? JSON.stringify(choice) : null
-  const named =
-    wanted === null ? undefined : tools?.find((tool) => wanted.includes(JSON.stringify(tool.function?.name ?? tool.custom?.name)))
-  return named ?? tools?.[0]
+  const choiceText = typeof choice === 'object' && choice !== null ? JSON.stringify(choice) : null
+  const namedTool =
+    choiceText === null
+      ? undefined
+      : tools?.find((tool) => choiceText.includes(JSON.stringify(tool.function?.name ?? tool.custom?.name)))
+  return namedTool ?? tools?.[0]
 }
 
 function composeSearch(question: string): Pick<AnswerContent, 'text' | 'search'> {

@@ -26,10 +26,10 @@ export function paintPng(seed: string, width = 128, height = 128): Buffer {
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 function chunk(type: string, data: Buffer): Buffer {
-  const framed = Buffer.alloc(12 + data.length)
-  framed.writeUInt32BE(data.length, 0)
-  framed.write(type, 4, 'latin1')
-  data.copy(framed, 8)
-  framed.writeUInt32BE(crc32(framed.subarray(4, 8 + data.length)), 8 + data.length)
-  return framed
+  const bytes = Buffer.alloc(12 + data.length)
+  bytes.writeUInt32BE(data.length, 0)
+  bytes.write(type, 4, 'latin1')
+  data.copy(bytes, 8)
+  bytes.writeUInt32BE(crc32(bytes.subarray(4, 8 + data.length)), 8 + data.length)
+  return bytes
 }

@@ -43,9 +43,9 @@ export async function startDemoUpstream(clock: Clock): Promise<DemoUpstream> {
 
 async function serve(request: IncomingMessage, response: ServerResponse, clock: Clock): Promise<void> {
   const body = (await buffer(request)).toString()
-  const created = Math.floor(clock.now() / 1000)
+  const createdSeconds = Math.floor(clock.now() / 1000)
   const path = `${request.method} ${request.url?.replace(/\?.*$/, '')}`
-  if (path === 'POST /v1/chat/completions') return answerChat(parseChat(body), response, created, clock)
+  if (path === 'POST /v1/chat/completions') return answerChat(parseChat(body), response, createdSeconds, clock)
   if (path === 'GET /v1/models') return sendJson(response, { object: 'list', data: demoModels.map(toModel) })
   const id = demoModels.find((name) => path === `GET /v1/models/${name}`)
   if (id === undefined) throw new BadRequest(`Invalid URL (${path})`, { status: 404, code: 'unknown_url' })

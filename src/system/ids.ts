@@ -22,7 +22,7 @@ export function createIds(): Ids {
   let timeText = ''
   let encodedTime = -1
   /** The newest time used, and the number of ids since; the count also distinguishes ids of earlier times. */
-  let newest = -1
+  let newestMs = -1
   let count = 0
   return {
     next(prefix, now) {
@@ -34,8 +34,8 @@ export function createIds(): Ids {
         encodedTime = now
         timeText = encodeTime(now)
       }
-      if (now > newest) {
-        newest = now
+      if (now > newestMs) {
+        newestMs = now
         count = 0
       } else count++
       let id = prefix + timeText + toChar(count >> 10) + toChar(count >> 5) + toChar(count)

@@ -125,8 +125,8 @@ class NextMarks {
     for (let i = 0; i < marks.length; i++) {
       let next = this.#next[i] ?? 0
       if (next < from) {
-        const found = this.#text.indexOf(marks.charAt(i), from)
-        next = found === -1 ? this.#text.length : found
+        const position = this.#text.indexOf(marks.charAt(i), from)
+        next = position === -1 ? this.#text.length : position
         this.#next[i] = next
       }
       if (next < nearest) nearest = next

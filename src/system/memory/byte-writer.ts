@@ -43,13 +43,13 @@ export class ByteWriter {
   }
 
   #reserve(bytes: number): void {
-    const needed = this.#length + bytes
-    if (needed <= this.#bytes.length) return
+    const neededBytes = this.#length + bytes
+    if (neededBytes <= this.#bytes.length) return
     const { buffer } = this.#bytes
     // Pages that are never written to take no memory.
-    const grown = new Uint8Array(Math.ceil(needed * growthFactor))
-    grown.set(this.#bytes.subarray(0, this.#length))
-    this.#bytes = Buffer.from(grown.buffer)
+    const largerBytes = new Uint8Array(Math.ceil(neededBytes * growthFactor))
+    largerBytes.set(this.#bytes.subarray(0, this.#length))
+    this.#bytes = Buffer.from(largerBytes.buffer)
     freeMemory(buffer)
   }
 }

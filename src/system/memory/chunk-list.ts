@@ -45,9 +45,9 @@ export class ChunkList {
         this.#chunks.push(
           (this.#free = Buffer.from(new ArrayBuffer(this.#bytes <= maxUncopiedBytes ? maxUncopiedBytes : blockBytes))),
         )
-      const copied = rest.copy(this.#free)
-      this.#free = this.#free.subarray(copied)
-      rest = rest.subarray(copied)
+      const copiedBytes = rest.copy(this.#free)
+      this.#free = this.#free.subarray(copiedBytes)
+      rest = rest.subarray(copiedBytes)
     }
     const { buffer } = chunk
     if (this.#ownsChunks && buffer.byteLength === chunk.byteLength) freeMemory(buffer)

@@ -8,27 +8,27 @@ const smallChunkBytes = 4 * 1024
 export function toTransferableChunks(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer>[] {
   const bytes = countBytes(chunks)
   if (chunks.length * smallChunkBytes <= bytes) return chunks.map((chunk) => (ownsMemory(chunk) ? chunk : new Uint8Array(chunk)))
-  const whole = new Uint8Array(bytes)
+  const joinedBytes = new Uint8Array(bytes)
   let at = 0
   for (const chunk of chunks) {
-    whole.set(chunk, at)
+    joinedBytes.set(chunk, at)
     at += chunk.length
   }
-  return [whole]
+  return [joinedBytes]
 }
 
 /** Joins received chunks. Each is freed once it is copied: pages of the whole take memory only when they are written. */
 export function joinTransferredChunks(chunks: readonly Uint8Array<ArrayBuffer>[]): Buffer<ArrayBuffer> {
   const [first] = chunks
   if (chunks.length === 1 && first !== undefined) return Buffer.from(first.buffer, first.byteOffset, first.length)
-  const whole = Buffer.from(new ArrayBuffer(countBytes(chunks)))
+  const joinedBytes = Buffer.from(new ArrayBuffer(countBytes(chunks)))
   let at = 0
   for (const chunk of chunks) {
-    whole.set(chunk, at)
+    joinedBytes.set(chunk, at)
     at += chunk.length
     freeMemory(chunk.buffer)
   }
-  return whole
+  return joinedBytes
 }
 
 function countBytes(chunks: readonly Uint8Array[]): number {

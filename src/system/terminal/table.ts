@@ -17,15 +17,15 @@ export interface Column<Item> {
  * on one line. A table that is too wide is made narrower in steps: short cells, fewer columns, cells of several lines.
  */
 export function formatTable<Item>(items: readonly Item[], columns: readonly Column<Item>[], width = Infinity): string {
-  const filled = columns.filter(({ cell, drop }) => drop === undefined || items.some((item) => cell(item) !== ''))
-  let drawn = filled.map((column) => drawColumn(items, column, false))
-  if (sumWidths(drawn) > width) drawn = filled.map((column) => drawColumn(items, column, true))
-  while (sumWidths(drawn) > width) {
-    const dropped = findDropped(drawn)
-    if (dropped === undefined) break
-    drawn = drawn.filter((column) => column !== dropped)
+  const filledColumns = columns.filter(({ cell, drop }) => drop === undefined || items.some((item) => cell(item) !== ''))
+  let drawnColumns = filledColumns.map((column) => drawColumn(items, column, false))
+  if (sumWidths(drawnColumns) > width) drawnColumns = filledColumns.map((column) => drawColumn(items, column, true))
+  while (sumWidths(drawnColumns) > width) {
+    const droppedColumn = findDropped(drawnColumns)
+    if (droppedColumn === undefined) break
+    drawnColumns = drawnColumns.filter((column) => column !== droppedColumn)
   }
-  return renderRows(wrapColumns(drawn, width))
+  return renderRows(wrapColumns(drawnColumns, width))
 }
 
 interface DrawnColumn {

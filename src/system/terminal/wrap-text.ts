@@ -23,27 +23,27 @@ export function wrapStyledText<Style>(
 ): StyledText<Style>[][] {
   const lines: StyledText<Style>[][] = []
   let line: StyledText<Style>[] = []
-  let used = 0
+  let usedColumns = 0
   let space: StyledText<Style> | undefined
   const endLine = () => {
     lines.push(line)
     line = []
-    used = 0
+    usedColumns = 0
     space = undefined
   }
   const words = joinWords(pieces)
   for (const word of cutsWords ? words.flatMap((one) => cutWord(one, columns)) : words) {
     if (word.kind === 'break') endLine()
-    else if (word.kind === 'space') space = used === 0 ? undefined : word.piece
+    else if (word.kind === 'space') space = usedColumns === 0 ? undefined : word.piece
     else {
-      if (used > 0 && used + (space === undefined ? 0 : 1) + word.columns > columns) endLine()
+      if (usedColumns > 0 && usedColumns + (space === undefined ? 0 : 1) + word.columns > columns) endLine()
       if (space !== undefined) append(line, { ...space, text: ' ' })
       for (const piece of word.pieces) append(line, piece)
-      used += (space === undefined ? 0 : 1) + word.columns
+      usedColumns += (space === undefined ? 0 : 1) + word.columns
       space = undefined
     }
   }
-  if (used > 0 || lines.length === 0) endLine()
+  if (usedColumns > 0 || lines.length === 0) endLine()
   return lines
 }
 

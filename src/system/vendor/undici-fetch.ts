@@ -11,9 +11,9 @@ const { setGlobalDispatcher } = require('undici/lib/global.js') as Pick<typeof u
 
 // As Node does: HTTP/1.1, and a proxy only where Node was told to use that of the environment.
 const options = { allowH2: false }
-const present = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1')) as object | undefined
+const dispatcher = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1')) as object | undefined
 setGlobalDispatcher(
-  present?.constructor.name === 'EnvHttpProxyAgent'
+  dispatcher?.constructor.name === 'EnvHttpProxyAgent'
     ? new (require('undici/lib/dispatcher/env-http-proxy-agent.js') as typeof undici.EnvHttpProxyAgent)(options)
     : new (require('undici/lib/dispatcher/agent.js') as typeof undici.Agent)(options),
 )

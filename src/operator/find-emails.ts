@@ -5,8 +5,8 @@ export async function findEmails(
   { store }: Pick<Installation, 'store'>,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string | null>> {
-  const found = await Promise.all(
+  const emailsById = await Promise.all(
     [...new Set(ids)].map(async (id) => [id, (await store.accounts.find(id))?.email ?? null] as const),
   )
-  return new Map(found)
+  return new Map(emailsById)
 }

@@ -25,7 +25,7 @@ export interface StreamedResult {
  * Control characters except the line feed, and characters that are invisible or change the direction of text: members choose the names of
  * keys, and clients their own names.
  */
-const unprintable = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+const unprintableCharacters = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
 /** As JSON writes it, so that a document still holds the same text. */
 function escapeCharacter(character: string): string {
@@ -37,7 +37,7 @@ function escapeCharacter(character: string): string {
 
 /** For everything that a command writes to a terminal, a failure's sentence included. */
 export function escapeUnprintable(text: string): string {
-  return text.replaceAll(unprintable, escapeCharacter)
+  return text.replaceAll(unprintableCharacters, escapeCharacter)
 }
 
 /** Renders a result: as JSON with `--json`, else with `text`. */

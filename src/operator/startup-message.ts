@@ -45,10 +45,10 @@ async function createFirstKey(services: Server['services']): Promise<string | nu
   })
   // Another process on the same new database was first: its output has the key.
   if (account === undefined) return null
-  const made = await membership.apiKeys.createUnaudited(account.id, 'first key', null)
+  const mintedKey = await membership.apiKeys.createUnaudited(account.id, 'first key', null)
   const note = asOperator(membership.writeAudit)
   await note('account_created', account.id)
-  if (made === undefined) return null
-  await note('key_made', account.id, { key: made.key.id, name: made.key.name })
-  return made.token
+  if (mintedKey === undefined) return null
+  await note('key_made', account.id, { key: mintedKey.key.id, name: mintedKey.key.name })
+  return mintedKey.token
 }

@@ -19,8 +19,8 @@ export async function check(options: OutputOptions): Promise<CommandResult> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const faults = error.message.split('\n')
-    const named = new ConfigError(error.message, { file })
-    return renderResult(options, { ok: false, file, faults }, () => describeConfigError(named), false)
+    const errorWithFile = new ConfigError(error.message, { file })
+    return renderResult(options, { ok: false, file, faults }, () => describeConfigError(errorWithFile), false)
   }
   const summary = {
     ok: true,

@@ -75,22 +75,22 @@ async function parseGift(
     throw new CommandError('Name either --plan with --for, or --credits with --pool.')
   if (plan !== undefined) {
     if (pool !== undefined || days !== undefined) throw new CommandError('--pool and --days belong to --credits.')
-    const parsed = parseSpan(span ?? '')
-    if (parsed === undefined || parsed.unit === 'ms')
+    const parsedSpan = parseSpan(span ?? '')
+    if (parsedSpan === undefined || parsedSpan.unit === 'ms')
       throw new CommandError(`--for must be a span such as 30d, 1mo or 1y, not '${span ?? ''}'.`)
     if (requirePlan(installation, plan) === config.defaultPlan)
       throw new CommandError(`Plan ${plan} is the default plan, which every account has; a code for it would give nothing.`)
     return {
       kind: 'plan',
       terms: await store.subscriptions.ensureTerms(getPlan(config, plan), clock.now()),
-      span: formatSpan(parsed),
+      span: formatSpan(parsedSpan),
     }
   }
   if (span !== undefined) throw new CommandError('--for belongs to --plan; credits have --days.')
   if (pool !== 'fast' && pool !== 'premium') throw new CommandError(`--pool must be fast or premium, not '${pool ?? ''}'.`)
-  const lasting = parseWholeNumber('--days', days ?? '365')
-  if (lasting > maxDays) throw new CommandError(`--days must be at most ${maxDays}.`)
-  return { kind: 'credits', pool, credits: parseWholeNumber('--credits', credits ?? ''), days: lasting }
+  const lastingDays = parseWholeNumber('--days', days ?? '365')
+  if (lastingDays > maxDays) throw new CommandError(`--days must be at most ${maxDays}.`)
+  return { kind: 'credits', pool, credits: parseWholeNumber('--credits', credits ?? ''), days: lastingDays }
 }
 
 function parseBatch(text: string): string {
@@ -168,11 +168,11 @@ export function showRedeemCode(name: string, options: OutputOptions): Promise<Co
 async function requireCode({ store }: Installation, name: string): Promise<RedeemCode> {
   const byId = await store.redeemCodes.find(name)
   if (byId !== undefined) return byId
-  const parsed = parseCode(name)
-  if (parsed.kind === 'mistyped') throw new CommandError('This code has a typing error: its check character does not fit.')
-  if (parsed.kind === 'code') {
-    const found = await store.redeemCodes.findByHash(hashCode(parsed.code), '')
-    if (found !== undefined) return found.code
+  const parsedCode = parseCode(name)
+  if (parsedCode.kind === 'mistyped') throw new CommandError('This code has a typing error: its check character does not fit.')
+  if (parsedCode.kind === 'code') {
+    const storedCode = await store.redeemCodes.findByHash(hashCode(parsedCode.code), '')
+    if (storedCode !== undefined) return storedCode.code
     throw new CommandError('There is no such code. See: svc-gateway code list')
   }
   const [code, another] = await store.redeemCodes.list({ prefix: parsePrefix(name), limit: 2 })
@@ -196,12 +196,12 @@ export function revokeRedeemCodes(
         : batch !== undefined
           ? { batch }
           : { prefix: parsePrefix(prefix ?? '') }
-    const revoked = await installation.codeAdmin.revoke(filter, installation.createAuthor())
+    const revokedCount = await installation.codeAdmin.revoke(filter, installation.createAuthor())
     return renderResult(
       options,
-      { ok: true, revoked },
+      { ok: true, revoked: revokedCount },
       () =>
-        `${pluralize(revoked, 'code')} revoked. What was redeemed stays; codes that are used up or revoked already are not counted.`,
+        `${pluralize(revokedCount, 'code')} revoked. What was redeemed stays; codes that are used up or revoked already are not counted.`,
     )
   })
 }

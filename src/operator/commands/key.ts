@@ -17,12 +17,12 @@ export function createKey(
     if (options.name.length < 1 || options.name.length > 64) throw new CommandError('A key needs a --name of 1 to 64 characters.')
     const expiresAt =
       options.expiresInDays === undefined ? null : installation.clock.now() + parseDays(options.expiresInDays) * dayMs
-    const made = await createApiKey(installation, account.id, options.name, expiresAt)
-    if (made === undefined)
+    const mintedKey = await createApiKey(installation, account.id, options.name, expiresAt)
+    if (mintedKey === undefined)
       throw new CommandError(
         `An account may have ${installation.keys.perAccount} live keys; revoke one first: svc-gateway key list --account …`,
       )
-    const { key, token } = made
+    const { key, token } = mintedKey
     await installation.note('key_made', account.id, { key: key.id, name: key.name })
     return renderResult(
       options,

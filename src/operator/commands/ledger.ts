@@ -15,17 +15,17 @@ import type { OutputOptions, CommandResult } from '../output.ts'
 export function verifyLedger(options: OutputOptions): Promise<CommandResult> {
   return withInstallation(async ({ store }) => {
     const { ok, accounts, turns, holdsOpen, mismatches } = await verifyBooks(store)
-    const pending = await store.ledger.countPendingSettlements()
+    const pendingCount = await store.ledger.countPendingSettlements()
     const renderText = () =>
       [
         ok ? 'The ledger adds up.' : 'The ledger does NOT add up:',
         ...mismatches.map(({ rule, account, detail }) => `  ${account}: ${rule}: ${detail}`),
         `${pluralize(accounts, 'account')}, ${pluralize(turns, 'turn')}, ${pluralize(holdsOpen, 'hold')} open.`,
-        ...(pending === 0 ? [] : [describePendingSettlements(pending)]),
+        ...(pendingCount === 0 ? [] : [describePendingSettlements(pendingCount)]),
       ].join('\n')
     return renderResult(
       options,
-      { ok, accounts, turns, holds_open: holdsOpen, pending_settlements: pending, mismatches },
+      { ok, accounts, turns, holds_open: holdsOpen, pending_settlements: pendingCount, mismatches },
       renderText,
       ok,
     )

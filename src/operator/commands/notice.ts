@@ -58,10 +58,10 @@ export function addNotice(options: NoticeOptions & { kind: string; until: string
 export function changeNotice(id: string, options: NoticeOptions): Promise<CommandResult> {
   return withInstallation(async (installation) => {
     const { notices, clock, createAuthor } = installation
-    const earlier = await requireNotice(id, installation)
-    const { en = earlier.text.en ?? undefined, zh = earlier.text.zh ?? undefined } = options
+    const earlierNotice = await requireNotice(id, installation)
+    const { en = earlierNotice.text.en ?? undefined, zh = earlierNotice.text.zh ?? undefined } = options
     const changes = { ...parseChanges(options, installation), text: { en: toText(en), zh: toText(zh) } }
-    const notice = requireWritten(await notices.change(earlier, changes, createAuthor(options.reason)))
+    const notice = requireWritten(await notices.change(earlierNotice, changes, createAuthor(options.reason)))
     return renderNotice(options, notice, clock.now(), (when) => `Notice ${id} is shown ${when}.`)
   })
 }
@@ -90,12 +90,12 @@ function parseChanges(
   { kind, from, until }: NoticeOptions,
   { clock, calendar }: Installation,
 ): Partial<Pick<NoticeContent, 'kind' | 'startsAt' | 'endsAt'>> {
-  const known = noticeKinds.find((each) => each === kind)
-  if (kind !== undefined && known === undefined)
+  const knownKind = noticeKinds.find((each) => each === kind)
+  if (kind !== undefined && knownKind === undefined)
     throw new CommandError(`--kind must be one of ${noticeKinds.join(', ')}, not '${kind}'.`)
   const now = clock.now()
   return {
-    ...(known === undefined ? {} : { kind: known }),
+    ...(knownKind === undefined ? {} : { kind: knownKind }),
     ...(from === undefined ? {} : { startsAt: parseInstant('--from', from, now, calendar) }),
     ...(until === undefined ? {} : { endsAt: parseInstant('--until', until, now, calendar) }),
   }

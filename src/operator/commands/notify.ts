@@ -26,15 +26,15 @@ export async function testReceivers(name: string | undefined, options: OutputOpt
   const connections = new ReceiverConnections()
   try {
     const receivers = createReceivers(config, { connections, deliverMail: createMailDelivery(config) })
-    const chosen = name === undefined ? receivers : receivers.filter((receiver) => receiver.name === name)
-    if (chosen.length === 0) {
+    const chosenReceivers = name === undefined ? receivers : receivers.filter((receiver) => receiver.name === name)
+    if (chosenReceivers.length === 0) {
       const names = receivers.map((receiver) => receiver.name)
       throw createMissingReceiverError(names, name)
     }
     const { now } = systemClock
     const messageId = createIds().next('msg_', now())
     const results = await Promise.all(
-      chosen.map(async (receiver) => {
+      chosenReceivers.map(async (receiver) => {
         const sendOptions = { now: now(), signal: new AbortController().signal }
         const { status, reason } = await receiver.send(createTestEvent(now(), messageId), sendOptions)
         return { receiver: receiver.name, ok: reason === null, status, reason }
@@ -82,7 +82,7 @@ export function listReceivers(options: OutputOptions): Promise<CommandResult> {
   return withInstallation(async ({ config, store: { notifications }, clock }) => {
     const { people, webhooks } = config.notifications
     const states = new Map((await notifications.listReceivers()).map((state) => [state.name, state]))
-    const waiting = await notifications.countWaiting()
+    const waitingCounts = await notifications.countWaiting()
     const incidents = await notifications.listIncidents()
     const kinds = [
       ...Object.entries(people).map(([name, { kind }]) => ({ name, kind })),
@@ -91,7 +91,7 @@ export function listReceivers(options: OutputOptions): Promise<CommandResult> {
     const now = clock.now()
     const receivers = kinds.map(({ name, kind }) => {
       const { failingSince = null, offSince = null } = states.get(name) ?? {}
-      return { name, kind, waiting: waiting.get(name) ?? 0, failingSince, offSince }
+      return { name, kind, waiting: waitingCounts.get(name) ?? 0, failingSince, offSince }
     })
     return renderResult(
       options,
@@ -201,12 +201,12 @@ export function redeliver(ids: readonly string[], options: OutputOptions & { rec
         ? { ids: ids.map((id) => parseWholeNumber('The id', id)) }
         : { receiver: options.receiver, state: 'failed' as const }
     const count = await store.notifications.redeliver(which, clock.now())
-    const asked = new Set(ids.map(Number)).size
-    if (count < asked)
+    const requestedCount = new Set(ids.map(Number)).size
+    if (count < requestedCount)
       throw new CommandError(
         count === 0
           ? 'None of these deliveries exists.'
-          : `Only ${count} of these ${asked} deliveries ${count === 1 ? 'exists; it is' : 'exist; they are'} made again.`,
+          : `Only ${count} of these ${requestedCount} deliveries ${count === 1 ? 'exists; it is' : 'exist; they are'} made again.`,
       )
     return renderResult(
       options,

@@ -18,14 +18,14 @@ export function listPlans(options: OutputOptions): Promise<CommandResult> {
     const following = await store.accounts.countByPlan()
     const isCurrent = ({ plan }: PlanTerms): boolean =>
       Object.hasOwn(config.plans, plan.id) && serializePlan(getPlan(config, plan.id)) === serializePlan(plan)
-    const newest = new Map(allTerms.map(({ id, plan }) => [plan.id, id]))
+    const newestTermsIds = new Map(allTerms.map(({ id, plan }) => [plan.id, id]))
     const terms = allTerms.map((each) => ({
       id: each.id,
       plan: each.plan.id,
       version: each.version,
       name: each.plan.name,
       created_at: formatInstant(each.createdAt),
-      is_current: newest.get(each.plan.id) === each.id && isCurrent(each),
+      is_current: newestTermsIds.get(each.plan.id) === each.id && isCurrent(each),
       running: each.running,
       waiting: each.waiting,
     }))
@@ -74,13 +74,13 @@ export function movePlan(
     const to = await findTargetTerms(installation, options.to, isDryRun)
     if (to.id === from.id) throw new CommandError(`The subscriptions of ${from.id} have these terms already.`)
     const move = { from, to, at, reason: reason === '' ? null : reason } as const
-    const planned = await installation.subscriptions.move({ ...move, isDryRun: true })
-    const mayMove = at === 'renewal' || !planned.givesLess || move.reason !== null
+    const plannedMove = await installation.subscriptions.move({ ...move, isDryRun: true })
+    const mayMove = at === 'renewal' || !plannedMove.givesLess || move.reason !== null
     if (!isDryRun && !mayMove)
       throw new CommandError(
-        `${to.id} gives less than ${from.id}, which ${pluralize(planned.moved, 'subscription')} paid for or got. Move them at their renewal, or give a --reason, which the members see.`,
+        `${to.id} gives less than ${from.id}, which ${pluralize(plannedMove.moved, 'subscription')} paid for or got. Move them at their renewal, or give a --reason, which the members see.`,
       )
-    const result = isDryRun ? planned : await installation.subscriptions.move({ ...move, isDryRun })
+    const result = isDryRun ? plannedMove : await installation.subscriptions.move({ ...move, isDryRun })
     const record = {
       from: from.id,
       to: to.id,
@@ -120,17 +120,17 @@ function describeMove(
 
 /** Terms by their id, or a plan's name for what the configuration gives now. A dry run makes none. */
 async function findTargetTerms({ store, config, clock }: Installation, name: string, isDryRun: boolean): Promise<PlanTerms> {
-  const known = await store.subscriptions.findTerms(name)
-  if (known !== undefined) return known
+  const namedTerms = await store.subscriptions.findTerms(name)
+  if (namedTerms !== undefined) return namedTerms
   if (!Object.hasOwn(config.plans, name))
     throw new CommandError(
       `There are no terms '${name}'. See: svc-gateway plan list; a plan's id such as ${config.defaultPlan} means the configuration's.`,
     )
   const plan = getPlan(config, name)
   if (!isDryRun) return store.subscriptions.ensureTerms(plan, clock.now())
-  const newest = await store.subscriptions.findNewestTerms(name)
-  if (newest !== undefined && serializePlan(newest.plan) === serializePlan(plan)) return newest
-  const version = (newest?.version ?? 0) + 1
+  const newestTerms = await store.subscriptions.findNewestTerms(name)
+  if (newestTerms !== undefined && serializePlan(newestTerms.plan) === serializePlan(plan)) return newestTerms
+  const version = (newestTerms?.version ?? 0) + 1
   return { id: toTermsId(name, version), version, plan }
 }
 

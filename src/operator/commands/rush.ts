@@ -27,14 +27,14 @@ export function createRush(
       startsAt: options.starts === 'now' ? at : parseInstant('--starts', options.starts, at, calendar),
       endsAt: parseFutureInstant('--ends', options.ends, at, calendar),
     } as const
-    const overlapping = await openRush(store.boosts, rush, at, { allowOverlap: options.allowOverlap === true }).catch(
+    const overlappingRush = await openRush(store.boosts, rush, at, { allowOverlap: options.allowOverlap === true }).catch(
       (error: unknown) => {
         throw error instanceof RangeError ? new CommandError(error.message) : error
       },
     )
-    if (overlapping !== undefined) {
+    if (overlappingRush !== undefined) {
       throw new CommandError(
-        `Rush ${overlapping.id} runs from ${formatMoment(overlapping.startsAt, at)} to ${formatMoment(overlapping.endsAt, at)} already. Close it (svc-gateway rush close ${overlapping.id}), choose another time, or use --allow-overlap to open a second one.`,
+        `Rush ${overlappingRush.id} runs from ${formatMoment(overlappingRush.startsAt, at)} to ${formatMoment(overlappingRush.endsAt, at)} already. Close it (svc-gateway rush close ${overlappingRush.id}), choose another time, or use --allow-overlap to open a second one.`,
       )
     }
     return renderResult(

@@ -139,10 +139,10 @@ export function setPlan(idOrEmail: string, options: OutputOptions & { plan: stri
     const plan = requirePlan(installation, options.plan)
     const { clock, calendar, config, subscriptions, memberAdmin, createAuthor } = installation
     const until = options.until === undefined ? null : parseFutureInstant('--until', options.until, clock.now(), calendar)
-    const given = await memberAdmin.setPlan(account, { plan, until }, createAuthor())
-    if (given === undefined) throw createDeletedError(account)
-    if (given.plan !== plan)
-      return `Plan ${plan} was given to account ${account.id}, which keeps its higher plan ${given.plan} until ${formatMoment(given.planUntil ?? 0, clock.now())}.`
+    const entitlementChange = await memberAdmin.setPlan(account, { plan, until }, createAuthor())
+    if (entitlementChange === undefined) throw createDeletedError(account)
+    if (entitlementChange.plan !== plan)
+      return `Plan ${plan} was given to account ${account.id}, which keeps its higher plan ${entitlementChange.plan} until ${formatMoment(entitlementChange.planUntil ?? 0, clock.now())}.`
     const next = (await subscriptions.listStretches(account.id)).find(({ startsAt }) => startsAt === until)
     const nextPlan = next?.subscription.terms.plan.id ?? config.defaultPlan
     const then = until === null ? '' : ` until ${formatMoment(until, clock.now())}, then ${nextPlan}`
@@ -233,16 +233,16 @@ export function unlinkProvider(
   return withInstallation(async (installation) => {
     const { config, memberAdmin, createAuthor } = installation
     const account = options.account === undefined ? null : await requireAccount(installation, options.account)
-    const unlinked = await memberAdmin.unlinkProvider(provider, account?.id ?? null, createAuthor())
-    if (unlinked.length === 0 && !Object.hasOwn(config.signIn.providers, provider)) {
+    const unlinkedAccounts = await memberAdmin.unlinkProvider(provider, account?.id ?? null, createAuthor())
+    if (unlinkedAccounts.length === 0 && !Object.hasOwn(config.signIn.providers, provider)) {
       const names = Object.keys(config.signIn.providers).join(', ')
       throw new CommandError(`There is no provider '${provider}'.${names === '' ? '' : ` Providers: ${names}.`}`)
     }
     return renderResult(
       options,
-      { object: 'list', data: unlinked },
+      { object: 'list', data: unlinkedAccounts },
       () =>
-        `${pluralize(unlinked.length, 'account')} unlinked from ${provider}. The next sign-in with a verified address links again; sessions stay.`,
+        `${pluralize(unlinkedAccounts.length, 'account')} unlinked from ${provider}. The next sign-in with a verified address links again; sessions stay.`,
     )
   })
 }

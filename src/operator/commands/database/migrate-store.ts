@@ -113,17 +113,17 @@ function createSqliteOptions(folder: DataFolder): SqliteTransferOptions {
 }
 
 function createCompanionFiles(folder: DataFolder): CompanionFiles {
-  const read = (file: string): Buffer | null => (existsSync(file) ? readFileSync(file) : null)
+  const readIfPresent = (file: string): Buffer | null => (existsSync(file) ? readFileSync(file) : null)
   return {
-    readSecret: () => read(folder.secret),
+    readSecret: () => readIfPresent(folder.secret),
     writeSecret(secret) {
-      const existing = read(folder.secret)
-      if (existing === null) writeDurably(folder.secret, secret)
-      else if (!existing.equals(secret))
+      const existingSecret = readIfPresent(folder.secret)
+      if (existingSecret === null) writeDurably(folder.secret, secret)
+      else if (!existingSecret.equals(secret))
         throw new OperatorError(`${folder.secret} is the secret of another installation. Name an empty folder.`)
     },
     hasImage: (image) => existsSync(getImagePath(folder.images, image)),
-    readImage: (image) => read(getImagePath(folder.images, image)),
+    readImage: (image) => readIfPresent(getImagePath(folder.images, image)),
     writeImage(image, bytes) {
       const file = getImagePath(folder.images, image)
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 })

@@ -26,9 +26,9 @@ export async function writeStoredBackup(options: OutputOptions & { readonly imag
   const settings = requireSettings(config)
   const folder = new DataFolder(config.store.dataDir)
   if (!folder.hasDatabase()) throw new CommandError(`There is no database in ${folder.path}.`)
-  const written = await runBackup({ settings, dataDir: config.store.dataDir, at: systemClock.now() })
-  const { name, location, bytes, images, isEncrypted, deleted, thinningFailure } = written
-  return renderResult(options, { ok: true, ...written }, () =>
+  const writtenBackup = await runBackup({ settings, dataDir: config.store.dataDir, at: systemClock.now() })
+  const { name, location, bytes, images, isEncrypted, deleted, thinningFailure } = writtenBackup
+  return renderResult(options, { ok: true, ...writtenBackup }, () =>
     [
       `${name} (${formatBytes(bytes)}) was written to ${location} and read back.`,
       isEncrypted
@@ -109,16 +109,16 @@ export async function findBackup(backup: string, { backup: settings }: GatewayCo
     )
   const storage = openBackupStorage(settings.to)
   if (backup === 'latest') return findNewest(storage)
-  const found = (await listBackups(storage)).find(({ name }) => name === backup)
-  if (found === undefined)
+  const storedBackup = (await listBackups(storage)).find(({ name }) => name === backup)
+  if (storedBackup === undefined)
     throw new CommandError(`There is no backup ${backup} in ${storage.location}. See: svc-gateway backup list`)
-  return { kind: 'stored', ...found, storage }
+  return { kind: 'stored', ...storedBackup, storage }
 }
 
 async function findNewest(storage: BackupStorage): Promise<BackupSource & { readonly kind: 'stored' }> {
-  const [newest] = await listBackups(storage)
-  if (newest === undefined) throw new CommandError(`There is no verified backup in ${storage.location}.`)
-  return { kind: 'stored', ...newest, storage }
+  const [newestBackup] = await listBackups(storage)
+  if (newestBackup === undefined) throw new CommandError(`There is no verified backup in ${storage.location}.`)
+  return { kind: 'stored', ...newestBackup, storage }
 }
 
 /** Unpacks the backup into a folder that exists only during `work`. */

@@ -32,8 +32,8 @@ async function checkLastFailure(storage: BackupStorage, dataDir: string): Promis
   const failure = await requestLastBackupFailure(controlSocket, systemClock.deadline(serverTimeoutMs)).catch(() => null)
   if (failure === null) return []
   // A storage that cannot be listed has no newer backup, and a finding of its own.
-  const [newest] = await listBackups(storage).catch(() => [])
-  if (newest !== undefined && newest.at > failure.at) return []
+  const [newestBackup] = await listBackups(storage).catch(() => [])
+  if (newestBackup !== undefined && newestBackup.at > failure.at) return []
   const age = formatDuration(Math.max(0, systemClock.now() - failure.at))
   return [{ what, ok: false, detail: `the last one on schedule, ${age} ago, failed and will be repeated: ${failure.reason}` }]
 }
@@ -45,14 +45,14 @@ async function checkStorage(
 ): Promise<readonly HealthCheck[]> {
   try {
     if (passphraseFile !== null) readPassphrase(passphraseFile)
-    const [newest] = await listBackups(storage)
+    const [newestBackup] = await listBackups(storage)
     await storage.write(probeName, toStream(Buffer.from('probe')), 5)
     await storage.remove(probeName)
     const obstacle = typeof to === 'string' ? findWriteObstacle(storage.location, dataDir) : null
     if (obstacle !== null) return [{ what, ok: false, detail: obstacle }]
     return [
-      describeNewest(newest, every, storage.location),
-      ...(typeof to === 'string' ? checkRoom(to, newest?.bytes ?? measureDatabase(dataDir)) : []),
+      describeNewest(newestBackup, every, storage.location),
+      ...(typeof to === 'string' ? checkRoom(to, newestBackup?.bytes ?? measureDatabase(dataDir)) : []),
       ...(typeof to !== 'string' && passphraseFile === null
         ? [
             {

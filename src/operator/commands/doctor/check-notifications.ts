@@ -44,10 +44,10 @@ async function checkDeliveries({ store: { url, dataDir } }: GatewayConfig): Prom
   return withInstallation(async ({ config, store: { notifications } }) => {
     const { people, webhooks } = config.notifications
     const now = systemClock.now()
-    const waiting = await notifications.countWaiting()
+    const waitingCounts = await notifications.countWaiting()
     const faults = (await notifications.listReceivers()).flatMap(({ name, failingSince, offSince }): HealthCheck[] => {
       if (!Object.hasOwn(people, name) && !Object.hasOwn(webhooks, name)) return []
-      const count = pluralize(waiting.get(name) ?? 0, 'notification waits', 'notifications wait')
+      const count = pluralize(waitingCounts.get(name) ?? 0, 'notification waits', 'notifications wait')
       if (offSince !== null)
         return [
           {
@@ -57,12 +57,12 @@ async function checkDeliveries({ store: { url, dataDir } }: GatewayConfig): Prom
           },
         ]
       if (failingSince === null) return []
-      const lasting = formatDuration(Math.max(0, now - failingSince))
+      const failureDuration = formatDuration(Math.max(0, now - failingSince))
       return [
         {
           what,
           ok: false,
-          detail: `${name} has taken none for ${lasting}, and ${count}: svc-gateway notify log --receiver ${name}`,
+          detail: `${name} has taken none for ${failureDuration}, and ${count}: svc-gateway notify log --receiver ${name}`,
         },
       ]
     })

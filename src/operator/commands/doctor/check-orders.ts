@@ -15,9 +15,9 @@ export async function checkOrders(orders: Orders): Promise<HealthCheck[]> {
   const what = 'orders'
   const now = systemClock.now()
   const { count, oldestPaidAt } = await orders.countUngranted()
-  const newest = await orders.list({ limit: maxOrders, states: ['created', 'sent', 'paid', 'granted', 'refunding'] })
+  const newestOrders = await orders.list({ limit: maxOrders, states: ['created', 'sent', 'paid', 'granted', 'refunding'] })
   const [oldest] = (await orders.list({ limit: maxOrders, states: ['paid'] })).toReversed()
-  if (newest.length === 0 && oldest === undefined) return []
+  if (newestOrders.length === 0 && oldest === undefined) return []
   const checks: HealthCheck[] = []
   if (count > 0 && oldestPaidAt !== null)
     checks.push({
@@ -32,7 +32,7 @@ export async function checkOrders(orders: Orders): Promise<HealthCheck[]> {
       ok: false,
       detail: `order ${paidTwice.number} was confirmed by hand and paid at ${paidTwice.provider} too; see: svc-gateway order explain ${paidTwice.number}`,
     })
-  const failing = newest.find(({ failure }) => failure !== null)
+  const failing = newestOrders.find(({ failure }) => failure !== null)
   if (failing?.failure != null)
     checks.push({
       what,

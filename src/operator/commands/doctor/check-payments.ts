@@ -72,11 +72,14 @@ function compareEndpoints(endpoints: readonly NotificationEndpoint[], name: stri
       ok: true,
       detail: `${name} answers, and cannot send to ${hostname}, an address of a private network: orders are found by asking. Set SITE_URL to the public address`,
     }
-  const own = endpoints.find((endpoint) => endpoint.url === url)
-  if (own !== undefined)
-    return own.missingEvents.length === 0
+  const ownEndpoint = endpoints.find((endpoint) => endpoint.url === url)
+  if (ownEndpoint !== undefined)
+    return ownEndpoint.missingEvents.length === 0
       ? { ok: true, detail: `${name} sends to ${url}` }
-      : { ok: false, detail: `${name} sends to ${url}, but not these events: ${own.missingEvents.join(', ')}; add them there` }
+      : {
+          ok: false,
+          detail: `${name} sends to ${url}, but not these events: ${ownEndpoint.missingEvents.join(', ')}; add them there`,
+        }
   const others = endpoints.filter((endpoint) => endpoint.url.includes(pathname)).map((endpoint) => endpoint.url)
   return {
     ok: false,

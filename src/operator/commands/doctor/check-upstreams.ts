@@ -29,8 +29,8 @@ export async function checkUpstreams(config: GatewayConfig, deep: boolean): Prom
         const { listed, ...listing } = await checkUpstream(upstream, models, needsModelList(upstream.name, config))
         if (!deep || upstream.config.baseUrl === 'demo') return [listing]
         const [first = null] = listed ?? []
-        const tried = models.size > 0 ? [...models] : first === null ? [] : [first]
-        const chats = tried.map((model) => checkChat(upstream, model, `chat ${upstream.name}/${model}`, 'Hi'))
+        const triedModels = models.size > 0 ? [...models] : first === null ? [] : [first]
+        const chats = triedModels.map((model) => checkChat(upstream, model, `chat ${upstream.name}/${model}`, 'Hi'))
         const pictures = listVisionTargets(upstream.name, config).flatMap(({ product, model = first }) =>
           model === null ? [] : [checkChat(upstream, model, `pictures ${product} (${upstream.name}/${model})`, picturePrompt)],
         )
@@ -105,8 +105,8 @@ async function checkUpstream(
         : 'its turns may fail too'
       return { what, ok: false, detail: `${baseUrl} cannot list its models (HTTP ${statusCode}); ${consequence}` }
     }
-    const listed = statusCode === 200 ? parseModelIds(text) : null
-    if (listed === null) {
+    const listedModels = statusCode === 200 ? parseModelIds(text) : null
+    if (listedModels === null) {
       const likelyUrl = guessBaseUrl(baseUrl)
       const likelyResponse = await fetchModels(likelyUrl).catch(() => null)
       if (likelyResponse?.statusCode === 200 && parseModelIds(likelyResponse.text) !== null)
@@ -117,18 +117,18 @@ async function checkUpstream(
         detail: `${baseUrl} answers, but lists no models (HTTP ${statusCode}): their names are not checked`,
       }
     }
-    const unknown = [...configuredModels].filter((model) => !listed.has(model))
+    const unknown = [...configuredModels].filter((model) => !listedModels.has(model))
     if (unknown.length > 0)
       return {
         what,
         ok: false,
-        detail: `${baseUrl} does not list ${unknown.map((id) => `'${id}'`).join(', ')}; it lists ${formatSample(listed)}`,
+        detail: `${baseUrl} does not list ${unknown.map((id) => `'${id}'`).join(', ')}; it lists ${formatSample(listedModels)}`,
       }
     return {
       what,
       ok: true,
-      listed,
-      detail: `${baseUrl} answers and lists ${configuredModels.size === 0 ? formatSample(listed) : [...configuredModels].join(', ')}`,
+      listed: listedModels,
+      detail: `${baseUrl} answers and lists ${configuredModels.size === 0 ? formatSample(listedModels) : [...configuredModels].join(', ')}`,
     }
   } catch (error) {
     return { what, ok: false, detail: `${origin} cannot be reached (${describeError(error)}); check UPSTREAM_BASE_URL` }
@@ -210,6 +210,6 @@ function parseModelIds(text: string): ReadonlySet<string> | null {
 const maxShownModels = 5
 
 function formatSample(ids: ReadonlySet<string>): string {
-  const shown = [...ids].slice(0, maxShownModels).join(', ')
-  return ids.size > maxShownModels ? `${shown} and ${ids.size - maxShownModels} more` : shown || 'none'
+  const shownIds = [...ids].slice(0, maxShownModels).join(', ')
+  return ids.size > maxShownModels ? `${shownIds} and ${ids.size - maxShownModels} more` : shownIds || 'none'
 }

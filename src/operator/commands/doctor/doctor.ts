@@ -120,15 +120,15 @@ function checkWorkers(config: GatewayConfig): HealthCheck {
 
 function checkDataDirectory({ store }: GatewayConfig): HealthCheck {
   const place = resolve(store.dataDir)
-  const existing = findExistingFolder(place)
+  const existingFolder = findExistingFolder(place)
   try {
-    accessSync(existing, constants.W_OK)
+    accessSync(existingFolder, constants.W_OK)
     return { what: 'data directory', ok: true, detail: place }
   } catch {
     return {
       what: 'data directory',
       ok: false,
-      detail: `${existing} cannot be written by this user; set DATA_DIR or change its owner`,
+      detail: `${existingFolder} cannot be written by this user; set DATA_DIR or change its owner`,
     }
   }
 }
@@ -183,14 +183,14 @@ async function verifyLedger(config: GatewayConfig, folder: DataFolder): Promise<
     ]
   return withInstallation(async ({ store }) => {
     const { ok, accounts, turns, mismatches } = await verifyBooks(store)
-    const pending = await store.ledger.countPendingSettlements()
+    const pendingCount = await store.ledger.countPendingSettlements()
     const detail = ok
       ? `adds up (${pluralize(accounts, 'account')}, ${pluralize(turns, 'turn')})`
       : `${pluralize(mismatches.length, 'mismatch', 'mismatches')}; run: svc-gateway ledger verify`
     const ledgerFinding = {
       what: 'ledger',
       ok,
-      detail: pending === 0 ? detail : `${detail}. ${describePendingSettlements(pending)}`,
+      detail: pendingCount === 0 ? detail : `${detail}. ${describePendingSettlements(pendingCount)}`,
     }
     const missingPlans = await describeMissingPlans(store.accounts, config)
     return [
@@ -275,11 +275,15 @@ async function checkLimits({ limits: { url }, brand }: GatewayConfig): Promise<H
   const { host } = new URL(url)
   try {
     const rateLimitStore = await loadValkeyStore(url, brand.slug)
-    const began = systemClock.monotonicMs()
+    const startedMs = systemClock.monotonicMs()
     await rateLimitStore.consume(probe).finally(() => rateLimitStore.close())
-    const took = (systemClock.monotonicMs() - began).toFixed(1)
+    const durationMs = (systemClock.monotonicMs() - startedMs).toFixed(1)
     return [
-      { what, ok: true, detail: `${host} answers in ${took} ms; requests a minute are counted there, for all nodes together` },
+      {
+        what,
+        ok: true,
+        detail: `${host} answers in ${durationMs} ms; requests a minute are counted there, for all nodes together`,
+      },
     ]
   } catch (error) {
     const detail = `${host} cannot be used (${describeError(error)}); check LIMITS_URL. Until it can, each node allows its share of each limit`
@@ -309,15 +313,15 @@ async function checkClientDocuments({
 
 /** Products whose target needs a model name and has none: they are not listed and cannot be used. */
 function checkUnservedProducts({ products, search: { backend } }: GatewayConfig): HealthCheck[] {
-  const missing = Object.entries(products).flatMap(([id, { targets, capabilities }]) => {
+  const missingModels = Object.entries(products).flatMap(([id, { targets, capabilities }]) => {
     const findsByItself = capabilities.includes('search') && backend !== 'upstream'
     const usable = capabilities.includes('chat') || findsByItself || targets.some(({ model }) => model !== null)
     if (usable) return []
     const variable = (['image', 'search'] as const).find((kind) => capabilities.includes(kind))
     return variable === undefined ? [id] : [`${id} (UPSTREAM_MODEL_${variable.toUpperCase()})`]
   })
-  if (missing.length === 0) return []
-  return [{ what: 'products', ok: true, detail: `not sold until its upstream model is named: ${missing.join(', ')}` }]
+  if (missingModels.length === 0) return []
+  return [{ what: 'products', ok: true, detail: `not sold until its upstream model is named: ${missingModels.join(', ')}` }]
 }
 
 async function checkSearch({ search: { backend, searxngUrl } }: GatewayConfig): Promise<HealthCheck[]> {

@@ -31,9 +31,9 @@ export function findUnitObstacle(folder: string, dataDir: string, systemctl = 's
   const listPaths = (name: string): readonly string[] => (settings.get(name) ?? '').split(' ').filter((path) => path !== '')
   const stateFolders = listPaths('StateDirectory').map((name) => resolve('/var/lib', name))
   if (!stateFolders.includes(resolve(dataDir))) return null
-  const hidden = ['/home', '/root', '/run/user'].find((path) => isInside(folder, path))
-  if (hidden !== undefined && settings.get('ProtectHome') === 'yes')
-    return `the service cannot see ${folder}: its unit hides ${hidden}; use a folder elsewhere, such as /var/backups/svc-gateway`
+  const hiddenFolder = ['/home', '/root', '/run/user'].find((path) => isInside(folder, path))
+  if (hiddenFolder !== undefined && settings.get('ProtectHome') === 'yes')
+    return `the service cannot see ${folder}: its unit hides ${hiddenFolder}; use a folder elsewhere, such as /var/backups/svc-gateway`
   const writable = [...stateFolders, ...listPaths('ReadWritePaths').map((path) => path.replace(/^[-+]+/, ''))]
   if (settings.get('ProtectSystem') !== 'strict' || writable.some((path) => isInside(folder, path))) return null
   return `${folder} is read-only for the service: run systemctl edit svc-gateway, add the lines [Service] and ReadWritePaths=${folder}, and restart it`

@@ -83,12 +83,12 @@ export async function askQuestions(
       () => keepSecretOr('Its key', answers.upstreamKey),
       (upstreamKey) => ({ upstreamKey }),
     )
-    const listed = await listModels(answers)
-    if (typeof listed !== 'string') {
-      models = listed.slice(0, maxShownModels)
+    const modelsOrFailure = await listModels(answers)
+    if (typeof modelsOrFailure !== 'string') {
+      models = modelsOrFailure.slice(0, maxShownModels)
       break
     }
-    print(`${listed}\n`)
+    print(`${modelsOrFailure}\n`)
     if ((await ask('Keep it all the same? (y/N) ')).trim().toLowerCase().startsWith('y')) break
   }
 
@@ -125,14 +125,18 @@ export async function askQuestions(
   )
 
   print('\n6 of 6: a sign-in provider\n')
-  const present = answers.provider
+  const currentProvider = answers.provider
   // The configuration has a provider as a whole, so the parts that are not given yet are made up for the check.
-  let provider: SetupProvider = { issuer: '', name: present?.name ?? 'Name', clientId: present?.clientId ?? 'client' }
+  let provider: SetupProvider = {
+    issuer: '',
+    name: currentProvider?.name ?? 'Name',
+    clientId: currentProvider?.clientId ?? 'client',
+  }
   await settle(
     () =>
       keepOr(
         'Issuer of an OpenID Connect provider, such as https://id.example.com; none: by email only',
-        present?.issuer ?? null,
+        currentProvider?.issuer ?? null,
       ),
     (issuer) => (issuer === null ? { provider: null, clientSecret: null } : { provider: (provider = { ...provider, issuer }) }),
   )
@@ -142,7 +146,7 @@ export async function askQuestions(
     ['Client id', 'clientId'],
   ] as const)
     await settle(
-      () => keepOr(question, present?.[part] ?? null),
+      () => keepOr(question, currentProvider?.[part] ?? null),
       (line) => {
         if (line === null) throw new OperatorError('A sign-in provider needs a name and a client id.')
         return { provider: (provider = { ...provider, [part]: line }) }

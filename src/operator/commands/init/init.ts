@@ -66,7 +66,7 @@ export async function init(
   const isService = folder === serviceFolder
   const [configFile, environmentFile] = [join(folder, 'gateway.config.mjs'), join(folder, environmentName)]
   const [earlierConfig, earlierEnvironment] = [readSetupFile(configFile), readSetupFile(environmentFile)]
-  const earlier = readAnswers(earlierConfig, earlierEnvironment)
+  const earlierAnswers = readAnswers(earlierConfig, earlierEnvironment)
   const isAsking = !Object.keys(options).some((name) => !['folder', 'json', 'testMail'].includes(name))
   if (isAsking && openDialogue === null)
     throw new OperatorError('There is no terminal to ask on. Give the answers as options; svc-gateway init --help lists them.')
@@ -80,7 +80,8 @@ export async function init(
       }),
     })
     const evaluate = async (answers: SetupAnswers): Promise<GatewayConfig> => evaluateTexts(render(answers))
-    const answers = dialogue === null ? applyOptions(earlier, options) : await askUntilTheyWork(earlier, dialogue, evaluate)
+    const answers =
+      dialogue === null ? applyOptions(earlierAnswers, options) : await askUntilTheyWork(earlierAnswers, dialogue, evaluate)
     const texts = render(answers)
     const config = await evaluateTexts(texts)
     const testMail =
@@ -116,14 +117,14 @@ export async function init(
     const next = isService
       ? 'systemctl restart svc-gateway svc-gateway-backup.timer && svc-gateway doctor'
       : `node --env-file=${environmentFile} "$(command -v svc-gateway)" ${earlierConfig === null ? 'start' : 'check'}`
-    const written = difference === '' ? [] : [configFile, environmentFile]
+    const writtenFiles = difference === '' ? [] : [configFile, environmentFile]
     return renderResult(
       options,
-      { ok, written, findings, difference, next },
+      { ok, written: writtenFiles, findings, difference, next },
       () =>
         [
           ...(dialogue === null ? [difference.trimEnd(), formatFindings(findings)] : []),
-          written.length === 0 ? 'Nothing has changed.' : `Written: ${written.join(' and ')}.`,
+          writtenFiles.length === 0 ? 'Nothing has changed.' : `Written: ${writtenFiles.join(' and ')}.`,
           ...(ok ? [] : ['Some checks failed (!!): correct the answers with svc-gateway init.']),
           `Next: ${next}`,
         ]

@@ -88,9 +88,9 @@ export function renderEnvironment(
   earlier: string | null,
   fixed: Readonly<Record<string, string>>,
 ): string {
-  const known = parseEnv(earlier ?? '')
+  const knownVariables = parseEnv(earlier ?? '')
   const values = new Map<string, string | null>([
-    ...Object.entries(fixed).map(([name, value]): [string, string] => [name, known[name] ?? value]),
+    ...Object.entries(fixed).map(([name, value]): [string, string] => [name, knownVariables[name] ?? value]),
     ...Object.entries(variables).map(([answer, name]): [string, string | null] => [
       name,
       answers[answer as keyof typeof variables],
@@ -104,8 +104,8 @@ export function renderEnvironment(
     values.delete(name)
     return value === null ? [] : [`${name}=${value}`]
   })
-  const added = [...values].flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]))
-  return `${[...lines.filter((line, i) => line !== '' || i < lines.length - 1), ...added].join('\n')}\n`
+  const addedLines = [...values].flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]))
+  return `${[...lines.filter((line, i) => line !== '' || i < lines.length - 1), ...addedLines].join('\n')}\n`
 }
 
 /** For people: with `…` for each secret, and whether it differs from the earlier one. */

@@ -13,9 +13,9 @@ export function openTerminalDialogue(): Dialogue & { close(): void } {
     },
   })
   const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
-  const ended = Promise.withResolvers<never>()
-  ended.promise.catch(() => undefined)
-  lines.once('close', () => ended.reject(new OperatorError('The input has ended; nothing was written.')))
+  const inputEnd = Promise.withResolvers<never>()
+  inputEnd.promise.catch(() => undefined)
+  lines.once('close', () => inputEnd.reject(new OperatorError('The input has ended; nothing was written.')))
   lines.once('SIGINT', () => lines.close())
   return {
     print: (text) => void process.stderr.write(text),
@@ -25,7 +25,7 @@ export function openTerminalDialogue(): Dialogue & { close(): void } {
       isMuted = isSecret
       try {
         const query = isSecret ? '' : question
-        return await Promise.race([new Promise<string>((resolve) => lines.question(query, resolve)), ended.promise])
+        return await Promise.race([new Promise<string>((resolve) => lines.question(query, resolve)), inputEnd.promise])
       } finally {
         isMuted = false
         if (isSecret) process.stderr.write('\n')

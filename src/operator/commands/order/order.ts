@@ -95,9 +95,9 @@ export function checkOrder(idOrNumber: string, options: OutputOptions): Promise<
 
 export function cancelOrder(idOrNumber: string, options: OutputOptions): Promise<CommandResult> {
   return changeOrder(idOrNumber, options, async ({ orders }, order, author) => {
-    const cancelled = (await orders.cancel(order.id, 'operator', author)) ?? order
-    if (cancelled.state === 'cancelled') return cancelled
-    throw new CommandError(`Order ${order.number} is ${describeState(cancelled)}, so it cannot be cancelled.`)
+    const cancelledOrder = (await orders.cancel(order.id, 'operator', author)) ?? order
+    if (cancelledOrder.state === 'cancelled') return cancelledOrder
+    throw new CommandError(`Order ${order.number} is ${describeState(cancelledOrder)}, so it cannot be cancelled.`)
   })
 }
 
@@ -106,16 +106,16 @@ export function confirmOrder(
   idOrNumber: string,
   options: OutputOptions & { received: string; reference?: string },
 ): Promise<CommandResult> {
-  const received = parseAmount('--received', options.received)
+  const receivedMoney = parseAmount('--received', options.received)
   return changeOrder(idOrNumber, options, async ({ orders }, order, author) => {
     const isOpen = order.paidAt === null || order.problem === 'amount' || order.problem === 'currency'
     if (!isOpen) throw new CommandError(`Order ${order.number} is ${describeState(order)} already; nothing was changed.`)
-    const confirmed = (await orders.confirm(order.id, received, options.reference, author)) ?? order
-    if (confirmed.paidAt === null && confirmed.problem === null)
+    const confirmedOrder = (await orders.confirm(order.id, receivedMoney, options.reference, author)) ?? order
+    if (confirmedOrder.paidAt === null && confirmedOrder.problem === null)
       throw new CommandError(
         `Order ${order.number} can still be paid at its provider (${order.provider}), which did not close it, so nothing was recorded. See: svc-gateway order explain ${order.number}`,
       )
-    return confirmed
+    return confirmedOrder
   })
 }
 
@@ -133,17 +133,21 @@ export function refundOrder(
     const answer = await opened.orders.refund(order.id, request, installation.createAuthor(options.reason))
     const emails = await opened.sendEmails(order.id)
     if (answer.kind === 'refused') throw new CommandError(describeRefusal(order, answer.reason, quote?.max))
-    const done = answer.order
-    const refunded = formatMoney({ amount: done.refund?.amount ?? done.refunded, currency: (done.paid ?? done.due).currency })
-    const ended = quote?.endsPlan === true && done.state === 'refunded' ? ' The plan of the order has ended.' : ''
+    const refundedOrder = answer.order
+    const refundedText = formatMoney({
+      amount: refundedOrder.refund?.amount ?? refundedOrder.refunded,
+      currency: (refundedOrder.paid ?? refundedOrder.due).currency,
+    })
+    const endedPlanNote =
+      quote?.endsPlan === true && refundedOrder.state === 'refunded' ? ' The plan of the order has ended.' : ''
     const sentence = {
-      done: `${refunded} of order ${order.number} ${answer.kind === 'done' && answer.byHand ? 'are recorded as refunded: send the money to the member yourself' : 'were refunded'}.${ended}`,
-      started: `The refund of ${refunded} of order ${order.number} was started; the provider is asked until it is final.`,
+      done: `${refundedText} of order ${order.number} ${answer.kind === 'done' && answer.byHand ? 'are recorded as refunded: send the money to the member yourself' : 'were refunded'}.${endedPlanNote}`,
+      started: `The refund of ${refundedText} of order ${order.number} was started; the provider is asked until it is final.`,
       failed: `The refund of order ${order.number} failed; what was locked is the member's again. See: svc-gateway order show ${order.number}`,
     }[answer.kind]
     return renderResult(
       options,
-      { ok: answer.kind !== 'failed', ...toRecord(done) },
+      { ok: answer.kind !== 'failed', ...toRecord(refundedOrder) },
       () => [sentence, ...emails].join('\n'),
       answer.kind !== 'failed',
     )
@@ -202,12 +206,12 @@ function parseAmount(option: string, text: string): Money {
 }
 
 function describeOrder(order: Order, now: number): string {
-  const paid = order.paid === null ? '' : `, ${formatMoney(order.paid)} paid`
-  const refunded =
+  const paidText = order.paid === null ? '' : `, ${formatMoney(order.paid)} paid`
+  const refundedText =
     order.refunded === 0
       ? ''
       : `, ${formatMoney({ amount: order.refunded, currency: (order.paid ?? order.due).currency })} refunded`
-  return `Order ${order.number} (${order.id}) of ${order.account} for ${describeItem(order.item)} by ${order.provider}: ${describeState(order)}, ${formatMoney(order.due)} due${paid}${refunded}; created ${formatMoment(order.createdAt, now)}.`
+  return `Order ${order.number} (${order.id}) of ${order.account} for ${describeItem(order.item)} by ${order.provider}: ${describeState(order)}, ${formatMoney(order.due)} due${paidText}${refundedText}; created ${formatMoment(order.createdAt, now)}.`
 }
 
 function describeState({ state, problem }: Order): string {

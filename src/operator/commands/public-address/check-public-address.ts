@@ -42,12 +42,12 @@ export async function checkPublicAddress(
 }
 
 function parseOrigin(url: string): URL {
-  const parsed = URL.parse(url)
-  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol))
+  const parsedUrl = URL.parse(url)
+  if (parsedUrl === null || !['http:', 'https:'].includes(parsedUrl.protocol))
     throw new CommandError(`--from needs an address such as https://models.example.com, not '${url}'.`)
-  if (parsed.pathname !== '/' || parsed.search !== '' || parsed.username !== '')
-    throw new CommandError(`--from needs an origin without a path, such as ${parsed.origin}: a path prefix is not supported.`)
-  return parsed
+  if (parsedUrl.pathname !== '/' || parsedUrl.search !== '' || parsedUrl.username !== '')
+    throw new CommandError(`--from needs an origin without a path, such as ${parsedUrl.origin}: a path prefix is not supported.`)
+  return parsedUrl
 }
 
 async function runChecks(client: DiagnosticsClient, origin: string): Promise<readonly HealthCheck[]> {
@@ -63,14 +63,14 @@ async function runChecks(client: DiagnosticsClient, origin: string): Promise<rea
   const isProxied =
     !isDirect && (isSamePeer || proxies.size > 0 || report.forwardedFor.length > 0 || report.scheme !== toScheme(origin))
   // Without a proxy the gateway ignores these headers, and would log that the sender is an unknown proxy.
-  const forged = isProxied || (report.peer.isTrusted && !isDirect) ? await client.fetchReport(madeUpHeaders) : plain
+  const forgedAnswer = isProxied || (report.peer.isTrusted && !isDirect) ? await client.fetchReport(madeUpHeaders) : plain
   return [
     { what, ok: true, detail: `${origin} leads to a gateway of this installation${between}` },
     checkScheme(context),
     checkHost(context),
     checkClientAddress({
       plain: report,
-      forged: forged.report ?? report,
+      forged: forgedAnswer.report ?? report,
       localAddress: local?.address ?? null,
       isDirect,
       isProxied,
@@ -146,20 +146,20 @@ function checkHost({ origin, report, describe }: CheckContext): HealthCheck {
       ok: false,
       detail: `links lead to ${siteUrl}, not to ${origin}; set SITE_URL=${origin} if members use it, or run --from ${siteUrl}`,
     }
-  const { host: expected, hostname } = new URL(origin)
+  const { host: expectedHost, hostname } = new URL(origin)
   const hint = `missing: ${describe(settings.host)}`
-  const reported = publicOrigin === null ? null : new URL(publicOrigin).host
-  if (reported !== null && reported !== expected)
+  const reportedHost = publicOrigin === null ? null : new URL(publicOrigin).host
+  if (reportedHost !== null && reportedHost !== expectedHost)
     return {
       what: check,
       ok: false,
-      detail: `the gateway receives the host ${reported} in place of ${expected}, and warns in its log of a wrong SITE_URL; ${hint}`,
+      detail: `the gateway receives the host ${reportedHost} in place of ${expectedHost}, and warns in its log of a wrong SITE_URL; ${hint}`,
     }
-  if (host === expected || host === hostname) return { what: check, ok: true, detail: expected }
+  if (host === expectedHost || host === hostname) return { what: check, ok: true, detail: expectedHost }
   return {
     what: check,
     ok: true,
-    detail: `${expected}; the gateway receives Host: ${host}, which it does not depend on; ${hint}`,
+    detail: `${expectedHost}; the gateway receives Host: ${host}, which it does not depend on; ${hint}`,
   }
 }
 
@@ -203,10 +203,10 @@ async function checkBodyLimit({ client, report: { maxBodyBytes }, describe }: Ch
     answer instanceof Error ? describeConnectionError(answer) : `HTTP ${answer.status}`
   const post = (bytes: number): Promise<Answer | Error> =>
     client.postBody(bytes).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))))
-  const whole = await post(maxBodyBytes)
-  if (whole instanceof Error || whole.report?.bodyBytes !== maxBodyBytes)
+  const wholeBodyAnswer = await post(maxBodyBytes)
+  if (wholeBodyAnswer instanceof Error || wholeBodyAnswer.report?.bodyBytes !== maxBodyBytes)
     return fail(
-      `a request of ${maxBodyBytes} bytes does not reach the gateway, which allows it (${describeRefusal(whole)}); ${hint}`,
+      `a request of ${maxBodyBytes} bytes does not reach the gateway, which allows it (${describeRefusal(wholeBodyAnswer)}); ${hint}`,
     )
   const tooLarge = await post(maxBodyBytes + 1)
   if (tooLarge instanceof Error || tooLarge.errorCode !== 'payload_too_large')

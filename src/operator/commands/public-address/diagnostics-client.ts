@@ -64,7 +64,7 @@ export class DiagnosticsClient {
   }
 
   async measureStream(): Promise<StreamTiming> {
-    const began = systemClock.monotonicMs()
+    const startedMs = systemClock.monotonicMs()
     const { statusCode, headers, body } = await request(`${this.#origin}${diagnoseStream.path}`, {
       dispatcher: this.#dispatcher,
       headers: this.#authorize({}),
@@ -72,7 +72,7 @@ export class DiagnosticsClient {
     const eventsMs: number[] = []
     body.setEncoding('utf8')
     for await (const text of body as AsyncIterable<string>)
-      for (const _ of text.matchAll(/^data: /gm)) eventsMs.push(Math.round(systemClock.monotonicMs() - began))
+      for (const _ of text.matchAll(/^data: /gm)) eventsMs.push(Math.round(systemClock.monotonicMs() - startedMs))
     return { status: statusCode, headers, eventsMs }
   }
 

@@ -74,15 +74,15 @@ export function describeSetting(setting: Setting, recognized: ReadonlySet<Proxy>
 /** Recognizes proxies by the headers that they add by default. HAProxy adds none, and an outer proxy may replace those of an inner one. */
 export function recognizeProxies(report: Report | null, headers: HttpHeaders): ReadonlySet<Proxy> {
   const signs = [headers['server'], headers['via'], report?.via].join(' ')
-  const found = new Set<Proxy>()
-  if (/nginx|openresty/i.test(signs) || report?.httpVersion === '1.0') found.add('nginx')
-  if (/caddy/i.test(signs)) found.add('Caddy')
-  if (/varnish/i.test(signs)) found.add('Varnish')
-  if (/envoy/i.test(signs)) found.add('Envoy')
+  const foundProxies = new Set<Proxy>()
+  if (/nginx|openresty/i.test(signs) || report?.httpVersion === '1.0') foundProxies.add('nginx')
+  if (/caddy/i.test(signs)) foundProxies.add('Caddy')
+  if (/varnish/i.test(signs)) foundProxies.add('Varnish')
+  if (/envoy/i.test(signs)) foundProxies.add('Envoy')
   // Apache, Caddy and Traefik add X-Forwarded-Host; Apache and Traefik X-Forwarded-Server, and only Traefik X-Forwarded-Port.
   const hasServer = (report?.forwardedServer ?? null) !== null
-  if (hasServer && (report?.forwardedPort ?? null) !== null) found.add('Traefik')
-  else if (/apache/i.test(signs) || hasServer) found.add('Apache')
-  else if ((report?.forwardedHost ?? null) !== null) found.add('Caddy')
-  return found
+  if (hasServer && (report?.forwardedPort ?? null) !== null) foundProxies.add('Traefik')
+  else if (/apache/i.test(signs) || hasServer) foundProxies.add('Apache')
+  else if ((report?.forwardedHost ?? null) !== null) foundProxies.add('Caddy')
+  return foundProxies
 }

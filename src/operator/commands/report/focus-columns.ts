@@ -28,11 +28,11 @@ export function toFocusRecord({ group, day, sums }: ReportRow, { calendar, brand
   if (day === null) throw new Error('a charge belongs to a day')
   const { account = null, product = null, plan = null, upstream = null, key = null } = group
   const month = calendar.getPeriods(day.start).month
-  const charged = formatDollars(sums.credits * 1_000n)
+  const chargedDollars = formatDollars(sums.credits * 1_000n)
   const tokens = `${sums.inputTokens + sums.outputTokens}`
   const isKnown = isCostKnown(sums)
   return {
-    BilledCost: charged,
+    BilledCost: chargedDollars,
     BillingAccountId: brand.slug,
     BillingAccountName: brand.name,
     BillingCurrency: 'USD',
@@ -46,8 +46,8 @@ export function toFocusRecord({ group, day, sums }: ReportRow, { calendar, brand
     ChargePeriodStart: formatUtc(day.start),
     ConsumedQuantity: tokens,
     ConsumedUnit: 'Tokens',
-    ContractedCost: charged,
-    EffectiveCost: charged,
+    ContractedCost: chargedDollars,
+    EffectiveCost: chargedDollars,
     InvoiceIssuerName: brand.name,
     ListCost: formatDollars(sums.listPrice),
     PricingCategory: 'Standard',

@@ -45,7 +45,7 @@ export function drawReport({ by }: Pick<ReportQuery, 'by'>, { rows, total, email
 function roundDollars(nanoDollars: bigint): string {
   const unit = 100_000n
   const size = nanoDollars < 0n ? -nanoDollars : nanoDollars
-  const rounded = ((size + unit / 2n) / unit).toString().padStart(5, '0')
-  const sign = nanoDollars < 0n && !/^0+$/.test(rounded) ? '-' : ''
-  return `${sign}${rounded.slice(0, -4)}.${rounded.slice(-4)}`
+  const roundedDigits = ((size + unit / 2n) / unit).toString().padStart(5, '0')
+  const sign = nanoDollars < 0n && !/^0+$/.test(roundedDigits) ? '-' : ''
+  return `${sign}${roundedDigits.slice(0, -4)}.${roundedDigits.slice(-4)}`
 }

@@ -67,21 +67,21 @@ function readRows(query: ReportQuery, { store, calendar }: Installation): AsyncI
 }
 
 async function drawTableOf(query: ReportQuery, installation: Installation): Promise<CommandResult> {
-  const shown: ReportRow[] = []
+  const shownRows: ReportRow[] = []
   let count = 0
   let total: ReportSums = zeroSums
   for await (const row of readRows(query, installation)) {
     count += 1
     total = addSums(total, row.sums)
-    if (shown.length < maxTableRows) shown.push(row)
+    if (shownRows.length < maxTableRows) shownRows.push(row)
   }
-  const accounts = shown.flatMap(({ group: { account } }) => account ?? [])
+  const accounts = shownRows.flatMap(({ group: { account } }) => account ?? [])
   const emails = await findEmails(installation, accounts)
-  const left = count - shown.length
+  const remainingRows = count - shownRows.length
   return renderResult({ json: false }, null, () =>
     [
-      drawReport(query, { rows: shown, total, emails, timeZone: installation.config.timeZone }),
-      ...(left === 0 ? [] : [`${left} more rows are in the total; --csv and --json have them all.`]),
+      drawReport(query, { rows: shownRows, total, emails, timeZone: installation.config.timeZone }),
+      ...(remainingRows === 0 ? [] : [`${remainingRows} more rows are in the total; --csv and --json have them all.`]),
       ...(total.turnsWithoutCost === 0n
         ? []
         : [

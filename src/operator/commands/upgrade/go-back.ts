@@ -94,9 +94,9 @@ async function restoreLayout(context: UpgradeContext, { from, layout, rule }: La
       )
     return copy
   }
-  const found = await findCopy()
-  if (found === null) return { kind: 'unchanged' }
-  if (rule === 'loseNothing') return { kind: 'loses', since: found.at, lost: found.laterRecords }
+  const dataCopy = await findCopy()
+  if (dataCopy === null) return { kind: 'unchanged' }
+  if (rule === 'loseNothing') return { kind: 'loses', since: dataCopy.at, lost: dataCopy.laterRecords }
   await controlService('stop')
   try {
     if (rule === 'unlessServed' && hasServed(context)) {
@@ -107,8 +107,8 @@ async function restoreLayout(context: UpgradeContext, { from, layout, rule }: La
     const copy = await findCopy()
     if (copy === null) return { kind: 'unchanged' }
     say('Restoring the data as they were before the upgrade.')
-    const restored = await programs.runCommand(versions.getProgram(from), ['restore', copy.file, '--yes'])
-    if (restored.code !== 0) throw new OperatorError(`The data were not restored:\n${describeFailure(restored)}`)
+    const restoration = await programs.runCommand(versions.getProgram(from), ['restore', copy.file, '--yes'])
+    if (restoration.code !== 0) throw new OperatorError(`The data were not restored:\n${describeFailure(restoration)}`)
     return { kind: 'restored', lost: copy.laterRecords }
   } catch (error) {
     await controlService('start')

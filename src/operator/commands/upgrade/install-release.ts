@@ -44,11 +44,11 @@ export async function installRelease(source: ReleaseSource, versions: InstalledV
   try {
     const tarball = join(staging, 'svc-gateway.tgz')
     const { name, content, readSums } = isVersion(to) ? locateDownload(to, source.releases) : locateFile(to)
-    const expected = source.sha256 ?? findChecksum(await readSums(), name)
+    const expectedChecksum = source.sha256 ?? findChecksum(await readSums(), name)
     // A copy that only root can write is verified and used: the named file could change in between.
     const actual = await copyAndHash(await content(), tarball)
-    if (actual !== expected.toLowerCase())
-      throw new OperatorError(`${name} has the SHA-256 ${actual}, and not ${expected}. Nothing was unpacked.`)
+    if (actual !== expectedChecksum.toLowerCase())
+      throw new OperatorError(`${name} has the SHA-256 ${actual}, and not ${expectedChecksum}. Nothing was unpacked.`)
     const version = await readVersionOf(tarball, name)
     if (isVersion(to) && version !== to) throw new OperatorError(`${name} is ${version}, and not ${to}.`)
     assertNotOlder(version, versions.current)
@@ -162,10 +162,10 @@ async function unpack(tarball: string, version: string, versions: InstalledVersi
   mkdirSync(prefix, { mode: 0o755 })
   // No package of a release has a script that it needs, and root runs none.
   const options = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
-  const installed = await runProgram('npm', ['install', '--global', '--prefix', prefix, ...options, tarball])
-  if (installed.code !== 0)
+  const installation = await runProgram('npm', ['install', '--global', '--prefix', prefix, ...options, tarball])
+  if (installation.code !== 0)
     throw new OperatorError(
-      `npm could not install ${version}; it needs the release's dependencies from a registry or from its cache:\n${describeFailure(installed)}`,
+      `npm could not install ${version}; it needs the release's dependencies from a registry or from its cache:\n${describeFailure(installation)}`,
     )
   await runProgram('sync', [])
   renameSync(prefix, versions.getFolder(version))

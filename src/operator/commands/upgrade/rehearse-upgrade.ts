@@ -57,11 +57,11 @@ export async function rehearseUpgrade(options: RehearsalOptions): Promise<void> 
 /** A copy, the data made of it, and later the copy that the start makes before it changes the layout. */
 function assertRoom({ path, database }: DataFolder): void {
   const { bavail, bsize } = statfsSync(path)
-  const needed = 2 * statSync(database).size + spareBytes
+  const neededBytes = 2 * statSync(database).size + spareBytes
   const toMebibytes = (bytes: number): number => Math.ceil(bytes / 1024 ** 2)
-  if (bavail * bsize < needed)
+  if (bavail * bsize < neededBytes)
     throw new OperatorError(
-      `${path} has ${toMebibytes(bavail * bsize)} MiB free, and the upgrade needs ${toMebibytes(needed)} for copies of the database: make room. Nothing was changed.`,
+      `${path} has ${toMebibytes(bavail * bsize)} MiB free, and the upgrade needs ${toMebibytes(neededBytes)} for copies of the database: make room. Nothing was changed.`,
     )
 }
 
@@ -76,11 +76,11 @@ function examine(result: ProgramResult, { ignoreDoctor, say }: RehearsalOptions)
   } catch (error) {
     throw new OperatorError(`The new version's doctor failed. Nothing was changed.\n${describeFailure(result)}`, { cause: error })
   }
-  const failed = report.findings.filter(({ ok }) => !ok).map(({ what, detail }) => `  ${what}: ${detail}`)
-  if (failed.length === 0) return
+  const failedFindings = report.findings.filter(({ ok }) => !ok).map(({ what, detail }) => `  ${what}: ${detail}`)
+  if (failedFindings.length === 0) return
   if (!ignoreDoctor)
     throw new OperatorError(
-      `The new version's doctor found faults. Nothing was changed. Correct them, or go on with --ignore-doctor.\n${failed.join('\n')}`,
+      `The new version's doctor found faults. Nothing was changed. Correct them, or go on with --ignore-doctor.\n${failedFindings.join('\n')}`,
     )
-  say(`The doctor found:\n${failed.join('\n')}`)
+  say(`The doctor found:\n${failedFindings.join('\n')}`)
 }

@@ -27,12 +27,12 @@ export async function runProgram(program: string, words: readonly string[], opti
   // systemd's messages of a unit that this command may run in are not for its children.
   const env = createChildEnvironment({ NOTIFY_SOCKET: undefined, WATCHDOG_USEC: undefined, ...environment })
   const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], ...owner })
-  const ended = new Promise<number>((resolve, reject) => {
+  const exitCode = new Promise<number>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => resolve(code ?? 1))
   })
   try {
-    const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
+    const [code, stdout, stderr] = await Promise.all([exitCode, text(child.stdout), text(child.stderr)])
     return { code, stdout, stderr }
   } catch (error) {
     throw new OperatorError(`${program} cannot be started: ${describeSystemError(error)}.`, { cause: error })

@@ -88,9 +88,11 @@ async function upgradeTo(
         say,
       })
     else {
-      const checked = await programs.runCommand(versions.getProgram(to), ['check'])
-      if (checked.code !== 0)
-        throw new OperatorError(`The new version cannot use the configuration. Nothing was changed.\n${describeFailure(checked)}`)
+      const checkResult = await programs.runCommand(versions.getProgram(to), ['check'])
+      if (checkResult.code !== 0)
+        throw new OperatorError(
+          `The new version cannot use the configuration. Nothing was changed.\n${describeFailure(checkResult)}`,
+        )
     }
     const layout = usesFile ? (await describeData(context)).layout : null
     await programs.changeFiles('rm', '-f', folder.hasServed)

@@ -111,6 +111,6 @@ function getExtension(name: string): string {
 }
 
 function memoize<Made>(make: () => Made): () => Made {
-  let made: Made | undefined
-  return () => (made ??= make())
+  let memoizedValue: Made | undefined
+  return () => (memoizedValue ??= make())
 }

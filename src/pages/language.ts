@@ -11,10 +11,10 @@ export function isLanguage(value: unknown): value is Language {
 /** The reader's region of a language, as the first fitting entry of `Accept-Language` names it. */
 export function negotiateLocale(ctx: Pick<Context, 'acceptsLanguages'>, language: Language): string {
   const fallback = language === 'zh' ? 'zh-CN' : 'en-US'
-  const wanted = ctx.acceptsLanguages().find((tag) => new RegExp(`^${language}(?:-|$)`, 'i').test(tag))
-  if (wanted === undefined || wanted.length === language.length) return fallback
+  const acceptedTag = ctx.acceptsLanguages().find((tag) => new RegExp(`^${language}(?:-|$)`, 'i').test(tag))
+  if (acceptedTag === undefined || acceptedTag.length === language.length) return fallback
   try {
-    return Intl.getCanonicalLocales(wanted)[0] ?? fallback
+    return Intl.getCanonicalLocales(acceptedTag)[0] ?? fallback
   } catch {
     return fallback
   }
@@ -22,6 +22,6 @@ export function negotiateLocale(ctx: Pick<Context, 'acceptsLanguages'>, language
 
 /** The first of our languages that a request's `Accept-Language` (RFC 9110, 12.5.4) has a wish for; English when it has none for either. */
 export function negotiateLanguage(ctx: Pick<Context, 'acceptsLanguages'>): Language {
-  const wanted = ctx.acceptsLanguages([...languages])
-  return isLanguage(wanted) ? wanted : 'en'
+  const acceptedLanguage = ctx.acceptsLanguages([...languages])
+  return isLanguage(acceptedLanguage) ? acceptedLanguage : 'en'
 }

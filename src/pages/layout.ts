@@ -177,9 +177,9 @@ function renderAccountLinks(context: PageContext): Html {
 
 function renderThemeChoice({ t, theme, query }: PageContext): Html {
   const link = (value: Theme): string => {
-    const wanted = new URLSearchParams(query)
-    wanted.set('theme', value)
-    return `?${wanted.toString()}`
+    const search = new URLSearchParams(query)
+    search.set('theme', value)
+    return `?${search.toString()}`
   }
   return html`<div class="themes" role="group" aria-label="${t.frame.theme}">
     ${themes.map(
@@ -202,10 +202,10 @@ function renderSignInControl(context: PageContext): Html {
 }
 
 function renderLanguageSwitch({ t, query }: PageContext): Html {
-  const wanted = new URLSearchParams(query)
-  wanted.set('lang', t.language.otherCode)
+  const search = new URLSearchParams(query)
+  search.set('lang', t.language.otherCode)
   const code = t.language.otherCode === 'zh' ? 'zh-CN' : 'en'
-  return html`<a class="language" href="?${wanted.toString()}" hreflang="${code}" rel="nofollow" data-keep-place
+  return html`<a class="language" href="?${search.toString()}" hreflang="${code}" rel="nofollow" data-keep-place
     ><span lang="${code}">${t.language.other}</span></a
   >`
 }

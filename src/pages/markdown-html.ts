@@ -76,9 +76,9 @@ function renderBlock(block: Block, renderer: Renderer): Html {
 }
 
 function renderHeading(level: number, children: readonly Inline[], renderer: Renderer): Html {
-  const written = toPlainText(children)
-  const [, anchor] = / \{#([\w-]+)\}$/.exec(written) ?? []
-  const text = written.replace(/ \{#[\w-]+\}$/, '')
+  const headingText = toPlainText(children)
+  const [, anchor] = / \{#([\w-]+)\}$/.exec(headingText) ?? []
+  const text = headingText.replace(/ \{#[\w-]+\}$/, '')
   if (level === 1) return html`<h1>${text}</h1>`
   const id = anchor ?? text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-')
   renderer.headings.push({ id, level, text })

@@ -8,6 +8,8 @@ export function parseEmailCode(text: string): string {
 /** `XXXX-XXXX` in the alphabet of codes, which spells no ordinary word. */
 export function parseDeviceCode(text: string): string {
   const letters = '[BCDFGHJKLMNPQRSTVWXZ]'
-  const found = new RegExp(`(?<![A-Z])(${letters}{4})[\\s-]*(${letters}{4})(?![A-Z])`).exec(text.normalize('NFKC').toUpperCase())
-  return found === null ? text.trim() : `${found[1]}-${found[2]}`
+  const codeMatch = new RegExp(`(?<![A-Z])(${letters}{4})[\\s-]*(${letters}{4})(?![A-Z])`).exec(
+    text.normalize('NFKC').toUpperCase(),
+  )
+  return codeMatch === null ? text.trim() : `${codeMatch[1]}-${codeMatch[2]}`
 }

@@ -13,9 +13,9 @@ export const commonTexts = data.texts.common
 
 /** The words that this page brought along under this name. */
 export function getTexts<Name extends keyof Texts>(name: Name): Texts[Name] {
-  const { [name]: brought }: Partial<Texts> = data.texts
-  if (brought === undefined) throw new Error(`No texts: ${name}`)
-  return brought
+  const { [name]: pageTexts }: Partial<Texts> = data.texts
+  if (pageTexts === undefined) throw new Error(`No texts: ${name}`)
+  return pageTexts
 }
 
 /** The properties that the server gave the module of this name. */
@@ -32,8 +32,8 @@ export function interpolate(text: string, values: Readonly<Record<string, string
 
 /** The one element of its kind that a page surely has; a page without it has lost touch with its script. */
 export function findElement<Kind extends Element>(selector: string, kind: new () => Kind, within: ParentNode = document): Kind {
-  const found = within.querySelector(selector)
-  if (found instanceof kind) return found
+  const element = within.querySelector(selector)
+  if (element instanceof kind) return element
   throw new Error(`No ${kind.name}: ${selector}`)
 }
 

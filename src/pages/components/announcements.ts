@@ -37,11 +37,11 @@ export function renderNoticeHead(context: PageContext, { kind, startsAt, endsAt 
 
 /** In the reader's language, else in the other one, marked as such. Plain text, in which addresses of https are links. */
 export function renderNoticeText({ language }: PageContext, { text }: Notice): Html {
-  const own = text[language]
+  const ownText = text[language]
   const other = language === 'en' ? text.zh : text.en
-  const shown = own ?? other ?? ''
-  const lang = own === null && html`lang="${language === 'en' ? 'zh-CN' : 'en'}"`
-  return html`<p class="announcement-text" ${lang}>${renderLinks(shown)}</p>`
+  const shownText = ownText ?? other ?? ''
+  const lang = ownText === null && html`lang="${language === 'en' ? 'zh-CN' : 'en'}"`
+  return html`<p class="announcement-text" ${lang}>${renderLinks(shownText)}</p>`
 }
 
 /** The address is shown as it is, so that a link leads where it says. */
@@ -58,7 +58,7 @@ function renderLinks(text: string): Html {
 }
 
 function renderDismissal({ t, query }: PageContext, version: string): Html {
-  const wanted = new URLSearchParams(query)
-  wanted.set('dismiss', version)
-  return html`<a class="announcement-end" href="?${wanted.toString()}" rel="nofollow" data-dismiss>${t.announcements.dismiss}</a>`
+  const search = new URLSearchParams(query)
+  search.set('dismiss', version)
+  return html`<a class="announcement-end" href="?${search.toString()}" rel="nofollow" data-dismiss>${t.announcements.dismiss}</a>`
 }

@@ -8,12 +8,12 @@ import type { PageContext } from '../page.ts'
 /** The usage of a member of the recommended plan, in the amounts of this installation. */
 export function renderUsageExample({ t, language, services }: PageContext): Html {
   const { example } = t.home
-  const recommended = findRecommended(listOfferedPlans(services.config))?.offers[0]
+  const recommendedOffer = findRecommended(listOfferedPlans(services.config))?.offers[0]
   const meter = (pool: 'fast' | 'premium', percent: number): Html => {
-    const limit = recommended?.messages[pool].day ?? 100
-    const used = formatNumber(Math.round((limit * percent) / 100), language)
+    const limit = recommendedOffer?.messages[pool].day ?? 100
+    const usedMessages = formatNumber(Math.round((limit * percent) / 100), language)
     return html`<div class="${pool}">
-      <p class="meter-head"><span>${t.plans[pool]}</span><span>${used} / ${formatNumber(limit, language)}</span></p>
+      <p class="meter-head"><span>${t.plans[pool]}</span><span>${usedMessages} / ${formatNumber(limit, language)}</span></p>
       <svg class="example-meter" viewBox="0 0 100 2" preserveAspectRatio="none" aria-hidden="true">
         <rect width="100" height="2" />
         <rect class="used" width="${percent}" height="2" />

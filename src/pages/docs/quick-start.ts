@@ -6,7 +6,7 @@ export const quickStart: DocsPage = {
   title: { en: 'Quick start', zh: '快速开始' },
   group: 'guide',
   write: ({ site, base, keyVariable, key, setup, services }) => {
-    const exported = code('sh', 'shell', `export ${keyVariable}="${key}"`)
+    const exportCommand = code('sh', 'shell', `export ${keyVariable}="${key}"`)
     const request = code(
       'sh',
       'shell',
@@ -25,7 +25,7 @@ Three steps to the first answer. All snippets have the addresses of this site.
 
 [Make a key](${site}/keys) and keep it in the environment. It is shown once.
 
-${exported}
+${exportCommand}
 
 ## 2. Send a request {#request}
 
@@ -54,7 +54,7 @@ ${table(
 
 [创建密钥](${site}/keys)并保存到环境变量。密钥只显示一次。
 
-${exported}
+${exportCommand}
 
 ## 2. 发送请求 {#request}
 

@@ -23,8 +23,8 @@ export function searchDocs(query: string, services: Services, language: Language
     .flatMap((page) => splitSections(writeDocsPage(page, services, language)).map((section) => ({ page, ...section })))
     .map(({ page, heading, anchor, text }) => {
       const title = `${page.title[language]} ${heading}`.toLowerCase()
-      const whole = `${title} ${text.toLowerCase()}`
-      const isMatch = words.every((word) => whole.includes(word))
+      const searchedText = `${title} ${text.toLowerCase()}`
+      const isMatch = words.every((word) => searchedText.includes(word))
       // A word in a title counts more than one in the text.
       const rank = isMatch ? 1 + words.filter((word) => title.includes(word)).length : 0
       const path = anchor === '' ? page.path : `${page.path}#${anchor}`

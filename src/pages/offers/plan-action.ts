@@ -43,18 +43,18 @@ export function choosePlanAction(
     })
     return { kind: 'choose', href: `/sign-in?${new URLSearchParams({ next: `/plans?${next}` })}` }
   }
-  const own = resolvePlan(config, viewer)
+  const viewerPlan = resolvePlan(config, viewer)
   const offer = sale === null ? undefined : findOffer(plan, sale)
   if (sale !== null && offer?.refusal === null) {
-    const until = own.id === plan.id ? viewer.planUntil : null
+    const until = viewerPlan.id === plan.id ? viewer.planUntil : null
     return { kind: 'buy', href: toCheckout(plan, sale.price), event: offer.event, until }
   }
-  if (own.id === plan.id) return { kind: 'current', until: viewer.planUntil }
-  if (includesPlan(own, plan)) return { kind: 'included' }
+  if (viewerPlan.id === plan.id) return { kind: 'current', until: viewer.planUntil }
+  if (includesPlan(viewerPlan, plan)) return { kind: 'included' }
   // Why it cannot be bought now stands at the checkout.
   if (sale !== null && offer !== undefined && offer.refusal !== 'never_begins' && offer.refusal !== 'renews_itself')
-    return { kind: includesPlan(plan, own) ? 'upgrade' : 'change', href: toCheckout(plan, sale.price) }
-  return { kind: includesPlan(plan, own) ? 'upgrade' : 'change', href: createOrderLink(plan, viewer, config) }
+    return { kind: includesPlan(plan, viewerPlan) ? 'upgrade' : 'change', href: toCheckout(plan, sale.price) }
+  return { kind: includesPlan(plan, viewerPlan) ? 'upgrade' : 'change', href: createOrderLink(plan, viewer, config) }
 }
 
 function findOffer({ id }: Plan, { offers, price }: PlanSale): Offer | undefined {

@@ -41,28 +41,28 @@ export function renderPriceChoice({ t, services, query }: PageContext, choice: P
 /** What a plan gives beyond the reader's own; nothing for a visitor, and for a plan that gives no more. */
 export function renderAdditions({ t, language, services, viewer }: PageContext, plan: Plan): Html {
   if (viewer === null) return html``
-  const own = resolvePlan(services.config, viewer)
+  const viewerPlan = resolvePlan(services.config, viewer)
   const { plans: texts } = t
   const additions: string[] = []
   for (const [pool, text] of [
     ['fast', texts.addsFast],
     ['premium', texts.addsPremium],
   ] as const) {
-    const [mine, its] = [own.pools[pool].month, plan.pools[pool].month]
+    const [mine, its] = [viewerPlan.pools[pool].month, plan.pools[pool].month]
     // Rounded down, so that nothing is promised that the plan does not give.
     const times = mine === 0 ? 0 : Math.floor((its * 10) / mine) / 10
     if (times > 1) additions.push(interpolate(text, { times: formatNumber(times, language) }))
   }
   const countModels = (each: Plan): number => services.products.all.filter(({ id }) => planIncludes(each, id)).length
   for (const [text, count] of [
-    [texts.addsRpm, plan.rpm - own.rpm],
-    [texts.addsConcurrency, plan.concurrency - own.concurrency],
-    [texts.addsModels, countModels(plan) - countModels(own)],
+    [texts.addsRpm, plan.rpm - viewerPlan.rpm],
+    [texts.addsConcurrency, plan.concurrency - viewerPlan.concurrency],
+    [texts.addsModels, countModels(plan) - countModels(viewerPlan)],
   ] as const)
     if (count > 0) additions.push(interpolate(text, { count: formatNumber(count, language) }))
   if (additions.length === 0) return html``
   return html`<div class="plan-adds">
-    <p>${interpolate(texts.adds, { plan: own.name })}</p>
+    <p>${interpolate(texts.adds, { plan: viewerPlan.name })}</p>
     <ul class="ticks" role="list">
       ${additions.map((text) => html`<li>${text}</li>`)}
     </ul>

@@ -39,8 +39,8 @@ export const deviceActions: Readonly<Record<string, PageAction>> = {
 
 export function createDeviceView(context: PageContext): View {
   const { t, query, redrawn } = context
-  const given = (query.get('user_code') ?? '').toUpperCase()
-  const code = /^[A-Z0-9]{4}-?[A-Z0-9]{4}$/.test(given) ? given : ''
+  const givenCode = (query.get('user_code') ?? '').toUpperCase()
+  const code = /^[A-Z0-9]{4}-?[A-Z0-9]{4}$/.test(givenCode) ? givenCode : ''
   // A decision that was refused is followed by another code.
   const form = new PageForm({ ...context, redrawn: redrawn && { ...redrawn, action: 'lookup', subject: '' } }, 'lookup')
   const attributes = html`class="code" autocomplete="off" autocapitalize="characters" spellcheck="false" placeholder="XXXX-XXXX"

@@ -49,8 +49,8 @@ export function createDocsView(page: DocsPage): (context: PageContext) => View {
 
 export function createDocsSearchView(context: PageContext): View {
   const { t, language, services, query } = context
-  const wanted = query.get('q') ?? ''
-  const matches = searchDocs(wanted, services, language)
+  const searchText = query.get('q') ?? ''
+  const matches = searchDocs(searchText, services, language)
   return {
     title: `${t.docs.search} · ${t.docs.title}`,
     styles: 'docs.css',
@@ -59,7 +59,9 @@ export function createDocsSearchView(context: PageContext): View {
       '/docs/search',
       html`<div class="text-page docs-body">
         <h1>${t.docs.search}</h1>
-        <p>${interpolate(matches.length === 0 ? t.docs.noMatch : t.docs.matches, { query: wanted, count: matches.length })}</p>
+        <p>
+          ${interpolate(matches.length === 0 ? t.docs.noMatch : t.docs.matches, { query: searchText, count: matches.length })}
+        </p>
         <ul class="docs-matches" role="list">
           ${matches.map(
             ({ page, heading, path, excerpt }) =>

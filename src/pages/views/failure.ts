@@ -6,14 +6,14 @@ import type { PageContext, View } from '../page.ts'
 export function createFailureView({ t, language }: PageContext, failure: GatewayError, requestId: string): View {
   const missing = failure.code === 'not_found'
   const title = missing ? t.failure.notFoundTitle : t.failure.title
-  const said = language === 'zh' ? failure.messageZh : failure.message
+  const messageText = language === 'zh' ? failure.messageZh : failure.message
   return {
     title,
     status: failure.status,
     main: html`<section class="shell failure-page">
       <p class="failure-status" aria-hidden="true">${failure.status}</p>
       <h1>${title}</h1>
-      <p class="lead">${missing ? t.failure.notFound : said}</p>
+      <p class="lead">${missing ? t.failure.notFound : messageText}</p>
       <p class="actions">
         ${
           failure.code === 'sign_in_required'

@@ -136,10 +136,10 @@ function renderUsage(context: PageContext): Html {
 
 /** A line a plan; what each includes is on `/plans`. */
 function renderPlans({ t, language, services }: PageContext): Html {
-  const offered = listOfferedPlans(services.config)
+  const offeredPlans = listOfferedPlans(services.config)
   const number = (value: number | null): string =>
     value === null ? t.plans.unlimited : interpolate(t.plans.about, { count: formatNumber(value, language) })
-  const rows = offered.flatMap(({ name, offers }) =>
+  const rows = offeredPlans.flatMap(({ name, offers }) =>
     offers.map(({ plan, price, messages }) => ({
       cells: [
         html`<a class="nowrap" href="/plans?plan=${plan.id}"

@@ -17,8 +17,8 @@ export async function createPlansView(context: PageContext): Promise<View> {
   const { t, services, viewer } = context
   const sale = await readSale(context)
   const plans = listOfferedPlans(services.config, sale?.choice)
-  const chosen = findChosen(plans, context)
-  const highlighted = chosen?.plan ?? (viewer === null ? findRecommended(plans) : undefined)
+  const chosenPlan = findChosen(plans, context)
+  const highlightedPlan = chosenPlan?.plan ?? (viewer === null ? findRecommended(plans) : undefined)
   return {
     title: t.plans.title,
     description: t.plans.lead,
@@ -28,13 +28,13 @@ export async function createPlansView(context: PageContext): Promise<View> {
         <div>
           <h1>${t.plans.title}</h1>
           <p class="lead">
-            ${chosen !== undefined && html`<strong>${interpolate(t.plans.chosen, { plan: chosen.plan.name })}</strong> `}${t.plans.lead}
+            ${chosenPlan !== undefined && html`<strong>${interpolate(t.plans.chosen, { plan: chosenPlan.plan.name })}</strong> `}${t.plans.lead}
           </p>
         </div>
       </header>
       ${sale !== null && renderPriceChoice(context, sale.choice)}
       <div class="plans">
-        ${plans.map((plan) => renderPlan(plan, { isHighlighted: plan === highlighted, chosen: chosen?.offer, sale }, context))}
+        ${plans.map((plan) => renderPlan(plan, { isHighlighted: plan === highlightedPlan, chosen: chosenPlan?.offer, sale }, context))}
       </div>
       ${sale !== null && renderPacks(context, sale)} ${renderMessageNote(context)}
     </div>`,
@@ -73,15 +73,15 @@ interface CardOptions {
 function renderPlan(plan: OfferedPlan, { isHighlighted, chosen, sale }: CardOptions, context: PageContext): Html {
   const { t, viewer } = context
   const { name, offers } = plan
-  const own = offers.find((offer) => offer.plan.id === viewer?.plan)
-  const shown = chosen !== undefined && offers.includes(chosen) ? chosen : (own ?? offers[0])
+  const viewerOffer = offers.find((offer) => offer.plan.id === viewer?.plan)
+  const shownOffer = chosen !== undefined && offers.includes(chosen) ? chosen : (viewerOffer ?? offers[0])
   const id = `plan-${offers[0]?.plan.id ?? ''}`
   return html`<article class="card plan${isHighlighted && ' highlighted'}" aria-labelledby="${id}">
     <div class="plan-head">
       <h2 id="${id}">${name}</h2>
-      ${own !== undefined && html`<span class="badge good">${t.plans.current}</span>`}
-      ${own === undefined && isHighlighted && chosen === undefined && html`<span class="badge accent">${t.plans.recommended}</span>`}
-      ${offers.length > 1 && renderSizes(plan, shown, context)}
+      ${viewerOffer !== undefined && html`<span class="badge good">${t.plans.current}</span>`}
+      ${viewerOffer === undefined && isHighlighted && chosen === undefined && html`<span class="badge accent">${t.plans.recommended}</span>`}
+      ${offers.length > 1 && renderSizes(plan, shownOffer, context)}
     </div>
     ${offers.map((offer) => renderOffer(offer, { isPrimary: isHighlighted, sale }, context))}
   </article>`

@@ -38,7 +38,7 @@ function renderProducts(context: PageContext, { products, completeAt }: ServiceS
   const { t, language, services } = context
   const { status: texts } = t
   const days = Math.min(monthDays, services.config.store.keepTurnsForDays)
-  const named = { day: texts.lastDay, month: interpolate(texts.lastDays, { days }) }
+  const titles = { day: texts.lastDay, month: interpolate(texts.lastDays, { days }) }
   const rule = interpolate(texts.rule, {
     turns: formatNumber(minStatusTurns, language),
     accounts: formatNumber(minStatusAccounts, language),
@@ -49,9 +49,9 @@ function renderProducts(context: PageContext, { products, completeAt }: ServiceS
         : statusSpans.map(
             (span) =>
               html`<section class="card">
-                <div class="card-head pad-head"><h2>${named[span]}</h2></div>
+                <div class="card-head pad-head"><h2>${titles[span]}</h2></div>
                 ${renderDataTable({
-                  label: named[span],
+                  label: titles[span],
                   look: '',
                   columns: [
                     { title: texts.product },

@@ -61,13 +61,13 @@ export class AnswerBody {
     const context = { ...this.#context, footnotes: findFootnotes(blocks) }
     for (const [at, block] of blocks.entries()) {
       const isFinished = at < settledCount
-      const present = this.#drawn[at]
-      if (present?.block !== block)
-        this.#drawn[at] = { block, node: this.#place(present?.node, renderBlock(block, context)), isFinished: false }
-      const drawn = this.#drawn[at]
-      if (drawn === undefined || drawn.isFinished || !isFinished) continue
-      drawn.isFinished = true
-      finishBlock(drawn.node)
+      const presentBlock = this.#drawn[at]
+      if (presentBlock?.block !== block)
+        this.#drawn[at] = { block, node: this.#place(presentBlock?.node, renderBlock(block, context)), isFinished: false }
+      const drawnBlock = this.#drawn[at]
+      if (drawnBlock === undefined || drawnBlock.isFinished || !isFinished) continue
+      drawnBlock.isFinished = true
+      finishBlock(drawnBlock.node)
     }
     for (const { node } of this.#drawn.splice(blocks.length)) node.remove()
   }

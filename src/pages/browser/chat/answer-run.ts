@@ -50,7 +50,7 @@ export class AnswerRun {
   ): Promise<AnswerEnd> {
     const { message, conversation } = this
     const before = message.usage
-    const keeping = setInterval(() => conversation.save(message, true), saveIntervalMs)
+    const saveTimer = setInterval(() => conversation.save(message, true), saveIntervalMs)
     try {
       await this.#receive(model, messages, before, onUpdate)
       return { kind: 'complete' }
@@ -69,7 +69,7 @@ export class AnswerRun {
       message.unfinished = { status, envelope, retryAfter, resetsAt }
       return { kind: 'failed', failure }
     } finally {
-      clearInterval(keeping)
+      clearInterval(saveTimer)
     }
   }
 
@@ -82,12 +82,12 @@ export class AnswerRun {
     const { message, conversation } = this
     const { signal } = this.#abort
     const temperature = model.capabilities.includes('chat') ? conversation.record.temperature : null
-    let began: number | null = null
+    let startedMs: number | null = null
     const finish = await requestCompletion(
       { model, messages, temperature, signal, statuses },
       (delta) => {
-        if (delta.reasoning !== '') began ??= performance.now()
-        if (delta.content !== '' && began !== null) message.reasoningMs ??= performance.now() - began
+        if (delta.reasoning !== '') startedMs ??= performance.now()
+        if (delta.content !== '' && startedMs !== null) message.reasoningMs ??= performance.now() - startedMs
         message.content += delta.content
         message.reasoning = (message.reasoning ?? '') + delta.reasoning
         onUpdate()

@@ -16,13 +16,13 @@ let usage: { readonly pools: readonly Pool[]; readonly boosts: Readonly<Record<P
 export async function refreshBalance(requestId: string | null): Promise<number | null> {
   for (let look = 0; look < maxLooks; look++) {
     if (look > 0) await new Promise((resolve) => setTimeout(resolve, settleWaitMs))
-    const loaded = await callApi('get', '/api/membership/usage').catch(() => null)
+    const loadedUsage = await callApi('get', '/api/membership/usage').catch(() => null)
     // The answer stands without it.
-    if (loaded === null) return null
+    if (loadedUsage === null) return null
     const boosts = { fast: 0, premium: 0 }
-    for (const { tier, remaining } of loaded.boosts) boosts[tier] += remaining
-    usage = { pools: loaded.pools, boosts }
-    const turn: Turn | undefined = loaded.turns.find(({ request_id: id }) => id === requestId)
+    for (const { tier, remaining } of loadedUsage.boosts) boosts[tier] += remaining
+    usage = { pools: loadedUsage.pools, boosts }
+    const turn: Turn | undefined = loadedUsage.turns.find(({ request_id: id }) => id === requestId)
     if (requestId === null || (turn !== undefined && turn.state !== 'held')) return turn?.credits ?? null
   }
   return null
@@ -35,12 +35,12 @@ export function showBalance(tier: Pool['tier']): void {
   if (usage === null || tightest === undefined) return void (node.textContent = '')
   const { window, remaining, limit } = tightest
   const boosts = usage.boosts[tier]
-  const left = interpolate(texts.left[window], {
+  const remainingText = interpolate(texts.left[window], {
     tier: texts.tiers[tier],
     remaining: formatNumber(Math.max(0, remaining)),
     limit: formatNumber(limit),
   })
-  node.textContent = left
+  node.textContent = remainingText
   const packs = interpolate(texts.leftBoosts, { credits: formatNumber(boosts) })
   if (boosts > 0) node.append(createElement('span', { class: 'balance-packs' }, ` · ${packs}`))
   node.dataset['level'] = remaining <= 0 ? 'empty' : remaining <= limit / 5 ? 'low' : 'fine'

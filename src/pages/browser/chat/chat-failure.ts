@@ -25,9 +25,11 @@ export function findOtherModel(
   }: { readonly models: readonly ChatModel[]; readonly failed: string | undefined; readonly needsVision: boolean },
 ): ChatModel | undefined {
   const before = models.find(({ name }) => name === failed)
-  const needed = (before?.capabilities ?? ['chat']).filter((each) => each !== 'tools' && (each !== 'vision' || needsVision))
+  const neededCapabilities = (before?.capabilities ?? ['chat']).filter(
+    (each) => each !== 'tools' && (each !== 'vision' || needsVision),
+  )
   const others = models.filter(({ id }) => id !== before?.id)
-  const able = others.filter(({ capabilities }) => needed.every((each) => capabilities.includes(each)))
+  const able = others.filter(({ capabilities }) => neededCapabilities.every((each) => capabilities.includes(each)))
   return (
     others.find(({ id }) => envelope?.message.includes(`'${id}'`)) ?? able.find(({ tier }) => tier !== before?.tier) ?? able[0]
   )

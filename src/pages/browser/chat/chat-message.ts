@@ -58,9 +58,9 @@ export function toTitle(text: string): string {
     .replaceAll(/\s+/g, ' ')
     .slice(0, 4 * maxTitleLength)
   if (line.length <= maxTitleLength) return line
-  const cut = line.slice(0, maxTitleLength)
-  const end = cut.lastIndexOf(' ')
-  return `${cut.slice(0, end > maxTitleLength / 2 ? end : maxTitleLength).replace(/[\uD800-\uDBFF]$/, '')}…`
+  const shortLine = line.slice(0, maxTitleLength)
+  const end = shortLine.lastIndexOf(' ')
+  return `${shortLine.slice(0, end > maxTitleLength / 2 ? end : maxTitleLength).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
 /** The tokens of an answer that took more than one turn. */

@@ -125,7 +125,7 @@ export class MessageView {
 
   #render(isFinal: boolean): void {
     this.#isDrawScheduled = false
-    const began = performance.now()
+    const startedMs = performance.now()
     const { role, content, images = [] } = this.#message
     if (role === 'user') {
       const pictures = images.map((src) => createElement('img', { class: 'attached', src, alt: texts.attachedPicture }))
@@ -134,7 +134,7 @@ export class MessageView {
       this.#renderThoughts()
       this.#renderAnswer(isFinal)
     }
-    this.#drawMs = performance.now() - began
+    this.#drawMs = performance.now() - startedMs
     if (this.#actions.isFollowing()) this.#actions.scrollToEnd()
   }
 
@@ -143,12 +143,12 @@ export class MessageView {
     if (content === '' && !isFinal) return
     if (this.#prose.firstElementChild?.matches('.thinking') === true) this.#prose.replaceChildren()
     if (!isFinal) return this.#answer.grow(content)
-    const found = parseSearchAnswer(content)
-    if (found === null) return this.#answer.finish(content)
+    const searchAnswer = parseSearchAnswer(content)
+    if (searchAnswer === null) return this.#answer.finish(content)
     this.#reset()
-    const answer = this.#createAnswer((blocks) => linkCitations(found, blocks))
-    answer.finish(found.answer)
-    this.#prose.append(...renderSources(found))
+    const answer = this.#createAnswer((blocks) => linkCitations(searchAnswer, blocks))
+    answer.finish(searchAnswer.answer)
+    this.#prose.append(...renderSources(searchAnswer))
   }
 
   #renderThoughts(): void {
@@ -160,8 +160,9 @@ export class MessageView {
     this.#thoughtsTitle.textContent =
       seconds !== null ? interpolate(texts.reasoned, { seconds }) : content === '' ? texts.reasoningNow : texts.reasoning
     // Grown text is appended, so that a selection in it stays.
-    const shown = this.#thoughts.firstChild
-    if (shown instanceof Text && reasoning.startsWith(shown.data)) shown.appendData(reasoning.slice(shown.data.length))
+    const shownNode = this.#thoughts.firstChild
+    if (shownNode instanceof Text && reasoning.startsWith(shownNode.data))
+      shownNode.appendData(reasoning.slice(shownNode.data.length))
     else this.#thoughts.textContent = reasoning
   }
 
@@ -214,8 +215,8 @@ export class MessageView {
 
 /** An answer as people read it: a search document is its answer and where it was found. */
 export function toReadableText(content: string): string {
-  const found = parseSearchAnswer(content)
-  return found === null ? content : formatSearchAnswer(found)
+  const searchAnswer = parseSearchAnswer(content)
+  return searchAnswer === null ? content : formatSearchAnswer(searchAnswer)
 }
 
 function createAction(label: string, onclick: () => void): HTMLElement {

@@ -5,14 +5,14 @@
 export function morph(node: Element, wanted: Element): void {
   const children = [...wanted.childNodes]
   for (const [place, child] of children.entries()) {
-    const present = node.childNodes[place]
-    if (present === undefined) node.append(child)
-    else if (present instanceof Text && child instanceof Text) updateText(present, child.data)
-    else if (present.nodeName !== child.nodeName || !(present instanceof Element && child instanceof Element))
-      present.replaceWith(child)
-    else if (!present.isEqualNode(child)) {
-      updateAttributes(present, child)
-      morph(present, child)
+    const presentNode = node.childNodes[place]
+    if (presentNode === undefined) node.append(child)
+    else if (presentNode instanceof Text && child instanceof Text) updateText(presentNode, child.data)
+    else if (presentNode.nodeName !== child.nodeName || !(presentNode instanceof Element && child instanceof Element))
+      presentNode.replaceWith(child)
+    else if (!presentNode.isEqualNode(child)) {
+      updateAttributes(presentNode, child)
+      morph(presentNode, child)
     }
   }
   while (node.childNodes.length > children.length) node.lastChild?.remove()

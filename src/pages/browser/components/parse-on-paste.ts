@@ -1,10 +1,10 @@
 /** A field that takes the code out of what is pasted into it. */
 export function parseOnPaste(field: HTMLInputElement, read: (text: string) => string): void {
   field.addEventListener('paste', (event) => {
-    const pasted = event.clipboardData?.getData('text') ?? ''
-    if (read(pasted) === pasted) return
+    const pastedText = event.clipboardData?.getData('text') ?? ''
+    if (read(pastedText) === pastedText) return
     event.preventDefault()
-    field.value = read(pasted)
+    field.value = read(pastedText)
     field.dispatchEvent(new Event('input', { bubbles: true }))
   })
 }

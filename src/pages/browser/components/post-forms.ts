@@ -36,10 +36,10 @@ export function submitOpenedForm(): void {
 
 /** After its deletion, the next page has no member: what this browser keeps of the account is then deleted. */
 export async function removeDeletedAccount(): Promise<void> {
-  const removed = readStored('sessionStorage', removedKey)
-  if (removed === null) return
+  const removedAccount = readStored('sessionStorage', removedKey)
+  if (removedAccount === null) return
   writeStored('sessionStorage', removedKey, null)
   if (account !== null) return
-  await endAccountInBrowser(removed, { isRemoved: true })
+  await endAccountInBrowser(removedAccount, { isRemoved: true })
   sessionStorage.clear()
 }

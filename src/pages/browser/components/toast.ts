@@ -10,7 +10,7 @@ interface ToastAction {
 /** Long enough to read it and to reach its button. */
 const shownMs = 10_000
 
-let shown: { readonly node: HTMLElement; readonly timer: ReturnType<typeof setTimeout> } | null = null
+let shownToast: { readonly node: HTMLElement; readonly timer: ReturnType<typeof setTimeout> } | null = null
 const region = createElement('div', { class: 'toasts', role: 'status' })
 document.body.append(region)
 
@@ -39,12 +39,12 @@ export function showToast(text: string, action?: ToastAction): void {
     createIconButton('close', commonTexts.dismiss, hideToast),
   )
   region.append(node)
-  shown = { node, timer: setTimeout(hideToast, shownMs) }
+  shownToast = { node, timer: setTimeout(hideToast, shownMs) }
 }
 
 function hideToast(): void {
-  if (shown === null) return
-  clearTimeout(shown.timer)
-  shown.node.remove()
-  shown = null
+  if (shownToast === null) return
+  clearTimeout(shownToast.timer)
+  shownToast.node.remove()
+  shownToast = null
 }

@@ -18,7 +18,7 @@ for (const card of findElements('[data-first-turn]', HTMLElement))
 function setUpChart(box: HTMLElement): void {
   const picture = findElement('svg', SVGSVGElement, box)
   const slider = findElement('input', HTMLInputElement, box)
-  const chosen = findElement('.chart-chosen', SVGRectElement, picture)
+  const chosenBar = findElement('.chart-chosen', SVGRectElement, picture)
   const readout = findElement('.chart-readout', HTMLElement)
   const days = findElements('g > title', SVGTitleElement, picture)
   const show = (day: number): void => {
@@ -26,7 +26,7 @@ function setUpChart(box: HTMLElement): void {
     readout.textContent = summary
     slider.value = String(day)
     slider.setAttribute('aria-valuetext', summary)
-    chosen.setAttribute('x', String((day * 1000) / days.length))
+    chosenBar.setAttribute('x', String((day * 1000) / days.length))
   }
   slider.addEventListener('input', () => show(Number(slider.value)))
   picture.addEventListener('pointermove', ({ clientX }) => {

@@ -47,7 +47,7 @@ const store = await ConversationStore.open(account)
 store.onProblem = showStorageProblem
 store.onOtherTab = followOtherTab
 let conversation = new OpenConversation(store)
-let running: AnswerRun | null = null
+let runningAnswer: AnswerRun | null = null
 /** Whether the list is scrolled to its end and follows new text; a reader who scrolled up stays where they are. */
 let isFollowing = true
 /** Another tab changed the open conversation while this one wrote an answer in it. */
@@ -63,7 +63,7 @@ const messageActions: MessageActions = {
   scrollToEnd,
   regenerate: (message) => replaceFrom(message, () => void requestAnswer()),
   resume: (message) => {
-    if (running === null) void requestAnswer(message)
+    if (runningAnswer === null) void requestAnswer(message)
   },
   resend: (message, text) =>
     replaceFrom(message, () => {
@@ -105,13 +105,13 @@ addEventListener('beforeunload', () => {
 })
 // A member who leaves in mid-answer finds the received part again, because it was charged.
 addEventListener('pagehide', () => {
-  running?.leave()
+  runningAnswer?.leave()
   keepForNextPage()
 })
 // Otherwise this page would store again what sign-out has just removed. What it keeps for the next page, a removal removes too.
 addEventListener(signedOutEvent, () => {
   keepForNextPage()
-  running?.stop()
+  runningAnswer?.stop()
   store.close()
 })
 
@@ -119,11 +119,11 @@ addEventListener(signedOutEvent, () => {
 document.addEventListener(
   'keydown',
   (event) => {
-    if (event.key === 'Escape' && document.querySelector('dialog[open], details.menu[open]') === null) running?.stop()
+    if (event.key === 'Escape' && document.querySelector('dialog[open], details.menu[open]') === null) runningAnswer?.stop()
   },
   { capture: true },
 )
-stopButton.addEventListener('click', () => running?.stop())
+stopButton.addEventListener('click', () => runningAnswer?.stop())
 for (const button of findElements('[data-new]', HTMLElement)) {
   button.addEventListener('click', () => {
     panel.close()
@@ -135,7 +135,7 @@ for (const button of findElements('[data-suggestion]', HTMLElement))
   button.addEventListener('click', () => composer.send(button.textContent.trim()))
 
 composer.connect({
-  isBusy: () => running !== null,
+  isBusy: () => runningAnswer !== null,
   send(text, images) {
     const place = conversation.nextPlace
     addMessage({ id: createId(), place, role: 'user', content: text, ...(images.length === 0 ? {} : { images }) })
@@ -145,7 +145,7 @@ composer.connect({
 
 /** Shows the stored conversation, or a new one. A running answer is stopped, and what it has so far is kept. */
 async function openConversation(id: string | null): Promise<void> {
-  running?.stop()
+  runningAnswer?.stop()
   const record = id === null ? undefined : await store.find(id)
   const messages = record === undefined ? [] : await store.loadMessages(record.id)
   await showConversation(new OpenConversation(store, record && { record, messages }))
@@ -191,20 +191,20 @@ function appendMessage(message: ChatMessage): MessageView {
 
 /** Removes a message and all after it, begins anew there, and offers to take that back. */
 function replaceFrom(message: ChatMessage, begin: () => void): void {
-  if (running !== null) return
-  const replaced = conversation
-  const kept = new Set(replaced.messages)
-  const removed = replaced.cutFrom(message)
-  for (const one of removed) forgetView(one)
-  for (const one of removed) kept.delete(one)
+  if (runningAnswer !== null) return
+  const changedConversation = conversation
+  const keptMessages = new Set(changedConversation.messages)
+  const removedMessages = changedConversation.cutFrom(message)
+  for (const one of removedMessages) forgetView(one)
+  for (const one of removedMessages) keptMessages.delete(one)
   begin()
   showToast(texts.replaced, {
     label: texts.undo,
     run: () => {
-      if (running?.conversation === replaced) running.stop()
-      replaced.remove(replaced.messages.filter((one) => !kept.has(one)))
-      replaced.restore(removed)
-      if (conversation === replaced) void showConversation(replaced)
+      if (runningAnswer?.conversation === changedConversation) runningAnswer.stop()
+      changedConversation.remove(changedConversation.messages.filter((one) => !keptMessages.has(one)))
+      changedConversation.restore(removedMessages)
+      if (conversation === changedConversation) void showConversation(changedConversation)
     },
   })
 }
@@ -217,10 +217,10 @@ function forgetView(message: ChatMessage): void {
 /** Asks for the answer to the last message, or for the rest of an answer that was cut. */
 async function requestAnswer(resumed?: ChatMessage): Promise<void> {
   const model = getChosenModel()
-  const asked = conversation
+  const answeredConversation = conversation
   const message: ChatMessage = resumed ?? {
     id: createId(),
-    place: asked.nextPlace,
+    place: answeredConversation.nextPlace,
     role: 'assistant',
     content: '',
     model: model.name,
@@ -228,15 +228,15 @@ async function requestAnswer(resumed?: ChatMessage): Promise<void> {
   // The part so far is sent as an answer, followed by the request to go on.
   delete message.unfinished
   delete message.cut
-  const history = asked.toRequest({ asText: toReadableText, withImages: model.capabilities.includes('vision') })
+  const history = answeredConversation.toRequest({ asText: toReadableText, withImages: model.capabilities.includes('vision') })
   const messages = resumed === undefined ? history : [...history, { role: 'user', content: texts.resumeRequest } as const]
   message.unfinished = 'left'
-  if (resumed === undefined) asked.add(message)
-  else asked.save(message)
-  const run = new AnswerRun(asked, message)
+  if (resumed === undefined) answeredConversation.add(message)
+  else answeredConversation.save(message)
+  const run = new AnswerRun(answeredConversation, message)
   const view = views.get(message) ?? appendMessage(message)
   view.start()
-  running = run
+  runningAnswer = run
   updateControls()
   scrollToEnd()
   const end = await run.write(
@@ -245,16 +245,16 @@ async function requestAnswer(resumed?: ChatMessage): Promise<void> {
     () => leavingSince,
   )
   showEnd(end, message, view)
-  if (running === run) running = null
+  if (runningAnswer === run) runningAnswer = null
   // An answer stopped before its first text is dropped.
   if (message.content === '' && message.unfinished === undefined) {
-    asked.remove([message])
+    answeredConversation.remove([message])
     forgetView(message)
-  } else asked.save(message)
-  asked.announce()
+  } else answeredConversation.save(message)
+  answeredConversation.announce()
   updateControls()
-  if (isOutdated && conversation === asked) void openConversation(asked.id)
-  void showCredits(run.requestId, message, asked)
+  if (isOutdated && conversation === answeredConversation) void openConversation(answeredConversation.id)
+  void showCredits(run.requestId, message, answeredConversation)
 }
 
 function showEnd(end: AnswerEnd, message: ChatMessage, view: MessageView): void {
@@ -270,7 +270,7 @@ async function showCredits(requestId: string | null, message: ChatMessage, asked
   if (credits === null || !asked.messages.includes(message)) return
   message.credits = (message.credits ?? 0) + credits
   asked.save(message)
-  if (message.unfinished === undefined && running?.message !== message) views.get(message)?.end()
+  if (message.unfinished === undefined && runningAnswer?.message !== message) views.get(message)?.end()
 }
 
 function updateBalance(): void {
@@ -280,7 +280,7 @@ function updateBalance(): void {
 function showFailure(message: ChatMessage, view: MessageView, failure: ApiError): void {
   const isPartial = message.content !== ''
   const repeat = (): void => {
-    if (running !== null) return
+    if (runningAnswer !== null) return
     conversation.remove([message])
     forgetView(message)
     void requestAnswer()
@@ -328,13 +328,13 @@ async function showAbandoned(message: ChatMessage): Promise<void> {
 }
 
 function keepForNextPage(): void {
-  store.keepForNextPage(running && { ...running.message, conversation: running.conversation.id })
+  store.keepForNextPage(runningAnswer && { ...runningAnswer.message, conversation: runningAnswer.conversation.id })
 }
 
 function followOtherTab(event: TabEvent): void {
   if (event.kind === 'cleared') {
     if (!event.isRemoved) keepForNextPage()
-    running?.stop()
+    runningAnswer?.stop()
     store.close()
     sessionStorage.clear()
     // The page of a member who is signed out leads to sign-in.
@@ -342,18 +342,18 @@ function followOtherTab(event: TabEvent): void {
     return
   }
   if (event.kind === 'asked') {
-    if (running?.conversation.id === event.id) running.conversation.save(running.message, true)
+    if (runningAnswer?.conversation.id === event.id) runningAnswer.conversation.save(runningAnswer.message, true)
     return
   }
   const isOpen = event.id === conversation.id
   if (event.kind === 'writing') {
-    if (isOpen && running === null) void followAnswer(event.message)
+    if (isOpen && runningAnswer === null) void followAnswer(event.message)
     return
   }
   if (isOpen && event.kind === 'deleted') {
     void openConversation(null)
     showToast(texts.removedElsewhere)
-  } else if (isOpen && running === null) void openConversation(event.id)
+  } else if (isOpen && runningAnswer === null) void openConversation(event.id)
   else {
     if (isOpen) isOutdated = true
     void panel.render()
@@ -362,13 +362,13 @@ function followOtherTab(event: TabEvent): void {
 
 /** Shows the stored state of an answer that another tab writes. */
 async function followAnswer(id: string): Promise<void> {
-  const asked = conversation
-  const stored = await store.findMessage(id)
-  const message = asked.messages.find((one) => one.id === id)
-  if (stored === undefined || running !== null || conversation !== asked) return
+  const followedConversation = conversation
+  const storedMessage = await store.findMessage(id)
+  const message = followedConversation.messages.find((one) => one.id === id)
+  if (storedMessage === undefined || runningAnswer !== null || conversation !== followedConversation) return
   // An ended answer, or one that is new here, comes with the conversation.
-  if (message === undefined || stored.unfinished !== 'left') return openConversation(asked.id)
-  Object.assign(message, stored)
+  if (message === undefined || storedMessage.unfinished !== 'left') return openConversation(followedConversation.id)
+  Object.assign(message, storedMessage)
   const view = views.get(message)
   view?.start(texts.writtenElsewhere)
   view?.update()
@@ -377,8 +377,8 @@ async function followAnswer(id: string): Promise<void> {
 
 function updateControls(): void {
   empty.hidden = list.childElementCount > 0
-  sendButton.hidden = running !== null
-  stopButton.hidden = running === null
+  sendButton.hidden = runningAnswer !== null
+  stopButton.hidden = runningAnswer === null
 }
 
 function scrollToEnd(): void {

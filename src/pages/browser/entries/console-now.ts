@@ -9,7 +9,7 @@ if (box !== undefined) watch(box)
 /** Other rows are drawn by the server, so that the page has one template; a page that is not looked at waits. */
 function watch({ dataset }: HTMLElement): void {
   const places = new Map(findElements('[data-live]', HTMLElement).map((place) => [place.dataset['live'] ?? '', place]))
-  const linked = findElements('[data-live-link]', HTMLAnchorElement)
+  const liveLinks = findElements('[data-live-link]', HTMLAnchorElement)
   const source = new EventSource('/operator/live')
   source.addEventListener('message', ({ data }) => {
     const { shape, texts, links }: LiveFigures = JSON.parse(data)
@@ -18,7 +18,7 @@ function watch({ dataset }: HTMLElement): void {
       const place = places.get(name)
       if (place !== undefined && place.textContent !== text) place.textContent = text
     }
-    for (const link of linked) {
+    for (const link of liveLinks) {
       const address = links[link.dataset['liveLink'] ?? '']
       if (address !== undefined) link.href = address
     }

@@ -67,9 +67,9 @@ function showRows(list: HTMLElement, next: Element): void {
   const nextBody = next.querySelector('tbody')
   if (body === undefined || nextBody === null) list.replaceChildren(...next.childNodes)
   else {
-    const shown = new Map([...body.children].map((row) => [findAddress(row), row]))
-    const rows = [...nextBody.children].map((row) => shown.get(findAddress(row)) ?? row)
-    for (const row of shown.values()) if (!rows.includes(row)) row.remove()
+    const shownRows = new Map([...body.children].map((row) => [findAddress(row), row]))
+    const rows = [...nextBody.children].map((row) => shownRows.get(findAddress(row)) ?? row)
+    for (const row of shownRows.values()) if (!rows.includes(row)) row.remove()
     for (const [index, row] of rows.entries()) {
       const place = body.children[index]
       if (place !== row) body.insertBefore(row, place ?? null)

@@ -34,13 +34,13 @@ interface Place {
 function findPlaces(): Place[] {
   return findElements('pre code', HTMLElement).flatMap((code) => {
     const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT)
-    const found: Place[] = []
+    const foundPlaces: Place[] = []
     while (walker.nextNode() !== null) {
       const node = walker.currentNode
       if (!(node instanceof Text)) continue
       const [before, after] = node.data.split(placeholder)
-      if (before !== undefined && after !== undefined) found.push({ node, before, after })
+      if (before !== undefined && after !== undefined) foundPlaces.push({ node, before, after })
     }
-    return found
+    return foundPlaces
   })
 }

@@ -135,7 +135,7 @@ function askSignOut(button: HTMLButtonElement): void {
 async function signOut(button: HTMLButtonElement, isRemoving: boolean): Promise<void> {
   button.disabled = true
   try {
-    const ended = await callApi('post', '/api/membership/auth/sign-out').catch((failure: unknown) => {
+    const signOutAnswer = await callApi('post', '/api/membership/auth/sign-out').catch((failure: unknown) => {
       // Already signed out, in another tab or by expiry: this tab's data is cleared all the same.
       if (!(failure instanceof ApiError && failure.code === 'sign_in_required')) throw failure
       return null
@@ -143,7 +143,7 @@ async function signOut(button: HTMLButtonElement, isRemoving: boolean): Promise<
     // What this tab and others hold belongs to the previous member.
     if (account !== null) await endAccountInBrowser(account, { isRemoved: isRemoving })
     sessionStorage.clear()
-    location.assign(ended?.provider_sign_out_url ?? '/')
+    location.assign(signOutAnswer?.provider_sign_out_url ?? '/')
   } catch (failure) {
     button.disabled = false
     findElement('#content', HTMLElement).prepend(renderFailureNotice(failure))

@@ -25,9 +25,9 @@ export function readText({ fields }: SubmittedForm, name: string, maxChars: numb
 
 /** As it was typed, blanks included; null if empty. */
 export function readPassword({ fields }: SubmittedForm, name: string): string | null {
-  const typed = fields.get(name) ?? ''
-  if (typed.length > 1024) throw createFieldError(name, 'tooLong', { max: 1024 })
-  return typed === '' ? null : typed
+  const typedPassword = fields.get(name) ?? ''
+  if (typedPassword.length > 1024) throw createFieldError(name, 'tooLong', { max: 1024 })
+  return typedPassword === '' ? null : typedPassword
 }
 
 /** Empty becomes null. */

@@ -44,12 +44,12 @@ export class PageForm {
 
   constructor(context: PageContext, action: string, subject = '') {
     const { redrawn } = context
-    const own = redrawn?.action === action && redrawn.subject === subject ? redrawn : null
+    const ownForm = redrawn?.action === action && redrawn.subject === subject ? redrawn : null
     this.#context = context
     this.#action = action
     this.#subject = subject
-    this.#values = own?.fields ?? null
-    this.#failure = own?.failure ?? null
+    this.#values = ownForm?.fields ?? null
+    this.#failure = ownForm?.failure ?? null
   }
 
   get action(): string {
@@ -68,13 +68,13 @@ export class PageForm {
 
   /** A labelled input with the refusal that it caused. A password is never written back. */
   renderField({ name, label, type = 'text', value = '', hint, attributes = html`` }: Field): Html {
-    const typed = type === 'password' ? '' : this.getValue(name, value)
+    const typedValue = type === 'password' ? '' : this.getValue(name, value)
     return this.#renderLabelled(
       name,
       label,
       hint,
       (described) =>
-        html`<input id="${this.#toId(name)}" name="${name}" type="${type}" value="${typed}" ${attributes} ${described} />`,
+        html`<input id="${this.#toId(name)}" name="${name}" type="${type}" value="${typedValue}" ${attributes} ${described} />`,
     )
   }
 
@@ -127,12 +127,12 @@ ${this.getValue(name, value)}</textarea>`,
     const failure = this.#failure?.details.param === name ? this.#failure : null
     if (failure !== null) this.#failure = null
     const notes = [...(hint === undefined ? [] : [`${id}-hint`]), ...(failure === null ? [] : [`${id}-error`])]
-    const described = html`${notes.length > 0 && html`aria-describedby="${notes.join(' ')}"`}
+    const describingAttributes = html`${notes.length > 0 && html`aria-describedby="${notes.join(' ')}"`}
     ${failure !== null && html`aria-invalid="true" autofocus`}`
     const { language } = this.#context
     return html`<div class="field">
       <label for="${id}">${label}</label>
-      ${renderInput(described)} ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+      ${renderInput(describingAttributes)} ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
       ${
         failure !== null &&
         html`<p class="field-error" id="${id}-error" role="alert">${language === 'zh' ? failure.messageZh : failure.message}</p>`

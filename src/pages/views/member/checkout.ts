@@ -53,12 +53,12 @@ export async function createCheckoutView(page: PageContext): Promise<View> {
 
 /** @throws GatewayError if the address names nothing */
 function readRequest({ query, language, services }: PageContext): OrderRequest {
-  const read = (name: string): string => (query.get(name) ?? '').slice(0, 64)
-  const [plan, pack, provider] = [read('plan'), read('pack'), read('provider')]
+  const readField = (name: string): string => (query.get(name) ?? '').slice(0, 64)
+  const [plan, pack, provider] = [readField('plan'), readField('pack'), readField('provider')]
   if (plan === '' && pack === '') throw new GatewayError('not_found')
-  const interval = read('interval') === 'year' ? 'year' : 'month'
+  const interval = readField('interval') === 'year' ? 'year' : 'month'
   const item = pack === '' ? ({ kind: 'plan', plan, interval } as const) : ({ kind: 'pack', pack } as const)
-  const currency = read('currency') || (findFirstCurrency(services.config, item) ?? '')
+  const currency = readField('currency') || (findFirstCurrency(services.config, item) ?? '')
   return { requestId: 'quote-only', item, currency, language, ...(provider === '' ? {} : { provider }) }
 }
 
@@ -69,8 +69,8 @@ function toRequestId({ services }: MemberContext, form: string, subject: string)
 
 /** Of the form: the choice that was shown. */
 function nameChoice({ item, currency }: OrderRequest, provider: string): string {
-  const chosen = item.kind === 'plan' ? [item.plan, item.interval] : [item.pack]
-  return [item.kind, ...chosen, currency, provider].join(' ')
+  const chosenItem = item.kind === 'plan' ? [item.plan, item.interval] : [item.pack]
+  return [item.kind, ...chosenItem, currency, provider].join(' ')
 }
 
 function drawPage({ t }: PageContext, content: Html): View {

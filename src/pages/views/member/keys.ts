@@ -32,10 +32,10 @@ export const keyActions: Readonly<Record<string, PageAction>> = {
     const { services, viewer, member } = context
     const name = readText(form, 'name', maxNameChars)
     const days = lifetimes.find((each) => String(each) === form.fields.get('expires_in_days')) ?? null
-    const created = await services.membership.apiKeys.create(viewer.id, name, days, member.client)
-    if (created === undefined) throw createTooManyKeysError(services.config.limits.keysPerAccount)
+    const createdKey = await services.membership.apiKeys.create(viewer.id, name, days, member.client)
+    if (createdKey === undefined) throw createTooManyKeysError(services.config.limits.keysPerAccount)
     // No redirect: the key stands in this answer alone.
-    return drawKeys(context, created.token)
+    return drawKeys(context, createdKey.token)
   },
 
   async rename({ services, viewer }, form) {
@@ -58,7 +58,7 @@ async function drawKeys(context: MemberContext, token?: string): Promise<View> {
     revokedAt !== null || (expiresAt !== null && expiresAt <= services.clock.now())
   const renderKeys = (list: readonly ApiKey[]): Html =>
     renderRows(list, (key) => renderKey(context, key, usage.get(key.id) ?? unusedKey, isEnded(key)))
-  const ended = keys.filter(isEnded)
+  const endedKeys = keys.filter(isEnded)
   const live = keys.filter((key) => !isEnded(key))
   return createMemberView(context, {
     title: t.keys.title,
@@ -68,10 +68,10 @@ async function drawKeys(context: MemberContext, token?: string): Promise<View> {
         <div class="card-head pad-head"><h2 id="title-list">${t.keys.listTitle}</h2></div>
         ${live.length === 0 ? renderEmptyState('key', t.keys.empty) : renderKeys(live)}
         ${
-          ended.length > 0 &&
+          endedKeys.length > 0 &&
           html`<details class="fold turn-filter">
-            <summary>${interpolate(t.keys.ended, { count: ended.length })}</summary>
-            ${renderKeys(ended)}
+            <summary>${interpolate(t.keys.ended, { count: endedKeys.length })}</summary>
+            ${renderKeys(endedKeys)}
           </details>`
         }
       </section>`,
@@ -134,12 +134,17 @@ function renderSetup(context: PageContext, { files, dialog, fields, snippets, no
 
 function renderKey(context: PageContext, key: ApiKey, usage: typeof unusedKey, isEnded: boolean): Html {
   const { keys: texts } = context.t
-  const used = { turns: formatCount(context, 'turns', usage.turns), credits: formatCount(context, 'credits', usage.credits) }
+  const usedAmounts = {
+    turns: formatCount(context, 'turns', usage.turns),
+    credits: formatCount(context, 'credits', usage.credits),
+  }
   const facts = [
     key.lastUsedAt === null ? texts.neverUsed : interpolate(texts.usedWhen, { when: formatPastTime(context, key.lastUsedAt) }),
     usage.turns === 0
       ? texts.noUsage
-      : html`<a href="/account?credential=${encodeURIComponent(key.id)}#title-turns">${interpolate(texts.usage, used)}</a>`,
+      : html`<a href="/account?credential=${encodeURIComponent(key.id)}#title-turns"
+          >${interpolate(texts.usage, usedAmounts)}</a
+        >`,
     fillText(texts.createdOn, { date: renderTime(context, key.createdAt, 'date') }),
     renderExpiry(context, key, isEnded),
   ]

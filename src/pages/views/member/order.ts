@@ -54,9 +54,9 @@ export const getOrderNotices = ({ orders }: PageContext['t']): Readonly<Record<s
 export async function createOrderView(page: PageContext): Promise<View> {
   const context = requireMember(page)
   const { t, path, services, viewer } = context
-  const found = await findOrder(services, viewer.id, readId(path))
+  const storedOrder = await findOrder(services, viewer.id, readId(path))
   // A form was refused: the same answer would follow.
-  const order = context.redrawn === null ? await refreshOrder(services, found) : found
+  const order = context.redrawn === null ? await refreshOrder(services, storedOrder) : storedOrder
   const explanation = await requireOrders(services).explain(order.id)
   const title = interpolate(t.orders.orderTitle, { number: order.number })
   return createMemberView(context, {

@@ -39,8 +39,8 @@ export async function createRedeemView(context: PageContext): Promise<View> {
     return drawPage(member, renderOffer(member, code, await inspect(member, code)))
   } catch (thrown) {
     const failure = toRefusal(thrown)
-    const refused = { action: 'inspect', subject: '', fields: new URLSearchParams({ code }), failure }
-    return { ...drawPage(member, renderEntry({ ...context, redrawn: refused })), status: failure.status }
+    const refusedForm = { action: 'inspect', subject: '', fields: new URLSearchParams({ code }), failure }
+    return { ...drawPage(member, renderEntry({ ...context, redrawn: refusedForm })), status: failure.status }
   }
 }
 
@@ -72,9 +72,9 @@ function drawPage({ t }: MemberContext, content: Html): View {
 function renderEntry(context: PageContext): Html {
   const { redrawn } = context
   const { redeem: texts } = context.t
-  const typed = redrawn?.action === 'redeem' ? new URLSearchParams({ code: redrawn.subject }) : redrawn?.fields
+  const typedFields = redrawn?.action === 'redeem' ? new URLSearchParams({ code: redrawn.subject }) : redrawn?.fields
   const form = new PageForm(
-    { ...context, redrawn: redrawn && { ...redrawn, action: 'inspect', subject: '', fields: typed ?? redrawn.fields } },
+    { ...context, redrawn: redrawn && { ...redrawn, action: 'inspect', subject: '', fields: typedFields ?? redrawn.fields } },
     'inspect',
   )
   const attributes = html`class="code" autocomplete="off" autocapitalize="characters" spellcheck="false" required`

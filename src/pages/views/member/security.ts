@@ -53,8 +53,8 @@ export const securityActions: Readonly<Record<string, PageAction>> = {
     if (result.kind === 'unchanged') throw createUnchangedAddressError()
     if (result.kind === 'mail_unavailable') throw createMailUnavailableError(mailRetryAfterMs)
     if (result.kind !== 'sent') throw createEvidenceError(result.kind, evidence)
-    const pending = { path: `${path}?pending=${encodeURIComponent(email)}` }
-    return result.isDelayed ? { ...pending, done: 'delayed' } : pending
+    const pendingPage = { path: `${path}?pending=${encodeURIComponent(email)}` }
+    return result.isDelayed ? { ...pendingPage, done: 'delayed' } : pendingPage
   }),
 
   async email_code({ services, member }, form) {
@@ -77,8 +77,8 @@ export const securityActions: Readonly<Record<string, PageAction>> = {
   }),
 
   delete: withEvidence(async ({ services, viewer, member }, form, evidence) => {
-    const confirmed = readText(form, 'email', maxEmailChars).toLowerCase()
-    if (confirmed !== (viewer.email ?? viewer.id).toLowerCase()) throw createFieldError('email', 'otherAddress')
+    const confirmedEmail = readText(form, 'email', maxEmailChars).toLowerCase()
+    if (confirmedEmail !== (viewer.email ?? viewer.id).toLowerCase()) throw createFieldError('email', 'otherAddress')
     const result = await services.membership.account.deleteAccount(await member.findSession(), evidence, member.client)
     if (result !== 'deleted' && result !== 'waiting') throw createEvidenceError(result, evidence)
     member.setSessionToken(null)
@@ -92,15 +92,15 @@ type EvidenceAction = (context: MemberContext, form: SubmittedForm, evidence: Ev
 function withEvidence(action: EvidenceAction): PageAction {
   return async (context, form) => {
     const { services, member } = context
-    const typed = (form.fields.get('code') ?? '').trim()
-    const evidence = { currentPassword: readPassword(form, 'current'), code: typed === '' ? null : parseEmailCode(typed) }
+    const typedCode = (form.fields.get('code') ?? '').trim()
+    const evidence = { currentPassword: readPassword(form, 'current'), code: typedCode === '' ? null : parseEmailCode(typedCode) }
     const { account } = services.membership
     const session = await member.findSession()
     if (!form.fields.has(sendCode)) {
-      const required = await account.findRequiredEvidence(session)
-      if (required === 'none' || evidence.code !== null || evidence.currentPassword !== null)
+      const requiredEvidence = await account.findRequiredEvidence(session)
+      if (requiredEvidence === 'none' || evidence.code !== null || evidence.currentPassword !== null)
         return action(context, form, evidence)
-      if (required === 'password') throw createFieldError('current', 'missing')
+      if (requiredEvidence === 'password') throw createFieldError('current', 'missing')
     }
     const outcome = await account.requestReauthenticationCode(session, member.client)
     if (outcome === 'unavailable') throw createMailUnavailableError(mailRetryAfterMs)
@@ -119,8 +119,8 @@ function createEvidenceError(why: 'wrong' | 'missing', { code }: Evidence): Gate
 async function drawSecurity(context: MemberContext, coded?: string): Promise<View> {
   const { account: texts } = context.t
   const { membership, config } = context.services
-  const required = await membership.account.findRequiredEvidence(await context.member.findSession())
-  const toRequired = (action: string): RequiredEvidence => (action === coded ? 'code' : required)
+  const requiredEvidence = await membership.account.findRequiredEvidence(await context.member.findSession())
+  const toRequired = (action: string): RequiredEvidence => (action === coded ? 'code' : requiredEvidence)
   return createMemberView(context, {
     title: texts.rail.security,
     lead: html`${texts.securityLead} <a href="/sessions">${texts.rail.sessions}</a>`,
@@ -156,9 +156,9 @@ function renderEmailCard(context: MemberContext, required: RequiredEvidence): Ht
   const { t, query, viewer } = context
   const { account: texts } = t
   const form = new PageForm(context, 'email')
-  const offered = readPlainAddress(query, 'offer')
-  const pending = context.redrawn?.action === 'email_code' ? context.redrawn.subject : readPlainAddress(query, 'pending')
-  const codeForm = new PageForm(context, 'email_code', pending)
+  const offeredEmail = readPlainAddress(query, 'offer')
+  const pendingEmail = context.redrawn?.action === 'email_code' ? context.redrawn.subject : readPlainAddress(query, 'pending')
+  const codeForm = new PageForm(context, 'email_code', pendingEmail)
   const attributes = html`inputmode="email" autocomplete="email" autocapitalize="none" spellcheck="false"
   maxlength="${maxEmailChars}" required`
   return html`<section class="card pad" aria-labelledby="title-email">
@@ -166,17 +166,18 @@ function renderEmailCard(context: MemberContext, required: RequiredEvidence): Ht
       <h2 id="title-email">${texts.emailTitle}</h2>
       <p>${texts.emailLead} ${interpolate(texts.emailNow, { email: viewer.email ?? '–' })}</p>
     </div>
-    ${offered !== '' && html`<p class="notice">${interpolate(texts.emailOffered, { email: offered })}</p>`}
+    ${offeredEmail !== '' && html`<p class="notice">${interpolate(texts.emailOffered, { email: offeredEmail })}</p>`}
     ${
-      pending !== '' &&
+      pendingEmail !== '' &&
       codeForm.render({
-        content: html`<p class="notice">${interpolate(texts.emailCodeSent, { email: pending })}</p>
+        content: html`<p class="notice">${interpolate(texts.emailCodeSent, { email: pendingEmail })}</p>
           ${renderCodeField(codeForm, texts.proofCode)}
           <div class="form-end"><button class="button">${texts.saveEmail}</button></div>`,
       })
     }
     ${form.render({
-      content: html`${defaultButton} ${form.renderField({ name: 'email', label: texts.newEmail, value: offered, attributes })}
+      content: html`${defaultButton}
+        ${form.renderField({ name: 'email', label: texts.newEmail, value: offeredEmail, attributes })}
         ${renderEvidence(context, form, required)}
         <div class="form-end"><button class="button">${texts.sendEmailCode}</button></div>`,
     })}

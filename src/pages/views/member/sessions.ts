@@ -112,7 +112,7 @@ function renderEvent(context: PageContext, record: AuditRecord, names: ReadonlyM
 /** Which key, device, plan or credits the entry is about, with the operator's reason; null if it is about the account. */
 function describeSubject(context: PageContext, { detail }: AuditRecord, names: ReadonlyMap<string, string>): string | null {
   if (detail === null) return null
-  const { key, prefix, client, session, plan, provider, ended_sessions: ended, terms, credits, reason } = detail
+  const { key, prefix, client, session, plan, provider, ended_sessions: endedCount, terms, credits, reason } = detail
   if (typeof key === 'string') return names.get(key) ?? (typeof prefix === 'string' ? `${prefix}…` : null)
   const why = typeof reason === 'string' ? `: ${reason}` : ''
   if (typeof credits === 'number') return `${formatCount(context, 'credits', credits)}${why}`
@@ -121,6 +121,6 @@ function describeSubject(context: PageContext, { detail }: AuditRecord, names: R
   if (typeof provider === 'string') return provider
   if (typeof client === 'string') return client
   if (typeof session === 'string' && names.has(session)) return names.get(session) ?? null
-  if (typeof ended !== 'number') return null
-  return interpolate(context.t.sessions.endedCount, { sessions: formatCount(context, 'sessions', ended) })
+  if (typeof endedCount !== 'number') return null
+  return interpolate(context.t.sessions.endedCount, { sessions: formatCount(context, 'sessions', endedCount) })
 }

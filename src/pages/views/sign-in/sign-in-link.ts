@@ -74,8 +74,8 @@ export function createSignInLinkView(context: PageContext): View {
 
 /** The token at the end of the link. */
 function readLink(form: SubmittedForm): string {
-  const typed = readText(form, 'link', maxLinkChars)
-  return typed.slice(typed.lastIndexOf('#') + 1)
+  const typedLink = readText(form, 'link', maxLinkChars)
+  return typedLink.slice(typedLink.lastIndexOf('#') + 1)
 }
 
 function drawPage({ t }: PageContext, content: Html): View {

@@ -55,10 +55,10 @@ async function requestCode(context: PageContext, form: SubmittedForm, way: SignI
 /** No second email: the page that waits for the code. Another address, typed after going back, counts as it would at first. */
 async function repeatRequest(context: PageContext, form: SubmittedForm, way: SignInStep['way']): Promise<PageRedirect> {
   const email = readText(form, 'email', maxEmailChars)
-  const earlier = context.browser.signInStep
-  if (earlier !== null && earlier.email !== email) return requestCode(context, form, way)
+  const earlierStep = context.browser.signInStep
+  if (earlierStep !== null && earlierStep.email !== email) return requestCode(context, form, way)
   const invite = readOptional(form, 'invite', maxInviteChars)
-  return earlier === null ? awaitCode(context, form, { way, email, invite, isDelayed: false }) : { path: toOwnPath(context) }
+  return earlierStep === null ? awaitCode(context, form, { way, email, invite, isDelayed: false }) : { path: toOwnPath(context) }
 }
 
 function awaitCode(
@@ -160,10 +160,10 @@ function findStep({ services, browser, query, redrawn }: PageContext): SignInSte
 const waysOfActions: Readonly<Record<string, SignInMethod>> = { code: 'code', password: 'password', sign_up: 'sign-up' }
 
 function findWay({ services, query, redrawn }: PageContext, step: SignInStep | null): SignInMethod {
-  const wanted = waysOfActions[redrawn?.action ?? ''] ?? query.get('way') ?? step?.way
+  const requestedWay = waysOfActions[redrawn?.action ?? ''] ?? query.get('way') ?? step?.way
   if (redrawn?.action === 'verify' && step !== null) return step.way
-  if (wanted === 'sign-up') return services.config.signIn.signUp === 'closed' ? 'code' : 'sign-up'
-  return wanted === 'password' ? 'password' : 'code'
+  if (requestedWay === 'sign-up') return services.config.signIn.signUp === 'closed' ? 'code' : 'sign-up'
+  return requestedWay === 'password' ? 'password' : 'code'
 }
 
 function getNext({ query }: PageContext): string {
@@ -172,13 +172,13 @@ function getNext({ query }: PageContext): string {
 
 /** This page with another way, or without a choice; where to go afterwards and the invitation stay. */
 function toOwnPath({ query }: PageContext, choice: Readonly<Record<string, string>> = {}): string {
-  const kept = ['next', 'invite'].flatMap((name) =>
+  const keptParameters = ['next', 'invite'].flatMap((name) =>
     query
       .getAll(name)
       .slice(0, 1)
       .map((value): [string, string] => [name, value]),
   )
-  const search = new URLSearchParams([...kept, ...Object.entries(choice)]).toString()
+  const search = new URLSearchParams([...keptParameters, ...Object.entries(choice)]).toString()
   return search === '' ? '/sign-in' : `/sign-in?${search}`
 }
 
@@ -259,12 +259,14 @@ function renderCodeForms(context: PageContext, step: SignInStep): Html {
   const attributes = html`class="code" inputmode="numeric" autocomplete="one-time-code" maxlength="${maxCodeChars}" required
   ${!again.isRedrawn && !verify.isRedrawn && html`autofocus`}`
   const waitSeconds = Math.ceil((step.sentAt + resendAfterMs - services.clock.now()) / 1000)
-  const sent = fillText(step.isDelayed ? t.signIn.codeDelayed : t.signIn.codeSent, { email: html`<strong>${email}</strong>` })
-  const hidden = { email, invite: invite ?? '' }
+  const sentNotice = fillText(step.isDelayed ? t.signIn.codeDelayed : t.signIn.codeSent, {
+    email: html`<strong>${email}</strong>`,
+  })
+  const hiddenFields = { email, invite: invite ?? '' }
   return html`${verify.render({
       path: toOwnPath(context),
-      hidden: { way, invite: hidden.invite },
-      content: html`<p class="notice" role="status">${sent}</p>
+      hidden: { way, invite: hiddenFields.invite },
+      content: html`<p class="notice" role="status">${sentNotice}</p>
         ${verify.renderField({ name: 'code', label: t.signIn.code, attributes })}
         <div class="form-end"><button class="button block">${t.signIn.verify}</button></div>`,
     })}
@@ -273,7 +275,7 @@ function renderCodeForms(context: PageContext, step: SignInStep): Html {
         way === 'code'
           ? again.render({
               path: toOwnPath(context),
-              hidden,
+              hidden: hiddenFields,
               content: html`<button class="link-button" data-wait="${waitSeconds}" data-waiting="${t.signIn.againIn}">
                 ${t.signIn.again}
               </button>`,

@@ -94,19 +94,19 @@ export class Composer {
   }
 
   #attachFrom(event: Event, data: DataTransfer | null): void {
-    const received = [...(data?.files ?? [])]
-    if (received.length === 0) return
+    const receivedFiles = [...(data?.files ?? [])]
+    if (receivedFiles.length === 0) return
     event.preventDefault()
-    this.#requireVision(() => void this.#attachments.add(received))
+    this.#requireVision(() => void this.#attachments.add(receivedFiles))
   }
 
   /** Runs where the chosen model sees pictures, else offers one that does. */
   #requireVision(run: () => void): void {
     const { models, getModel, chooseModel } = this.#options
-    const chosen = getModel()
-    if (chosen.capabilities.includes('vision')) return run()
+    const chosenModel = getModel()
+    if (chosenModel.capabilities.includes('vision')) return run()
     const able = models.find(({ capabilities }) => capabilities.includes('vision'))
-    const text = interpolate(texts.noVision, { model: chosen.name })
+    const text = interpolate(texts.noVision, { model: chosenModel.name })
     if (able === undefined) return showToast(text)
     const change = (): void => {
       chooseModel(able.id)

@@ -10,7 +10,7 @@ const form = findElement('form', HTMLFormElement, dialog)
 const system = findElement('#system', HTMLTextAreaElement)
 const hasTemperature = findElement('#has-temperature', HTMLInputElement)
 const temperature = findElement('#temperature', HTMLInputElement)
-const shown = findElement('[data-temperature]', HTMLOutputElement)
+const temperatureOutput = findElement('[data-temperature]', HTMLOutputElement)
 const usualTemperature = 1
 
 /** Opens the dialog on the button's press; `save` gets what was accepted. */
@@ -41,5 +41,5 @@ export function showSettings({ system, temperature }: ChatSettings): void {
 
 function update(): void {
   temperature.disabled = !hasTemperature.checked
-  shown.textContent = hasTemperature.checked ? temperature.value : ''
+  temperatureOutput.textContent = hasTemperature.checked ? temperature.value : ''
 }

@@ -21,7 +21,7 @@ export function toMarkdownFile({ record, messages }: ExportedConversation, asTex
 }
 
 export function toJsonFile(conversations: readonly ExportedConversation[]): string {
-  const exported = conversations.map(({ record, messages }) => ({
+  const exportedConversations = conversations.map(({ record, messages }) => ({
     title: record.title,
     updated_at: new Date(record.updatedAt).toISOString(),
     instructions: record.system,
@@ -36,7 +36,7 @@ export function toJsonFile(conversations: readonly ExportedConversation[]): stri
       credits,
     })),
   }))
-  return `${JSON.stringify({ conversations: exported }, null, 2)}\n`
+  return `${JSON.stringify({ conversations: exportedConversations }, null, 2)}\n`
 }
 
 /** A file name made of a title; characters that some system forbids are left out. */

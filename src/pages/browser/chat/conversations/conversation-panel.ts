@@ -52,10 +52,10 @@ export class ConversationPanel {
 
   async render(): Promise<void> {
     const { store, getOpen } = this.#options
-    const wanted = this.#search.value.trim()
-    const records = wanted === '' ? await store.list() : await store.search(wanted)
+    const searchText = this.#search.value.trim()
+    const records = searchText === '' ? await store.list() : await store.search(searchText)
     const { id, record } = getOpen()
-    this.#list.render(records, { current: id, isSearch: wanted !== '' })
+    this.#list.render(records, { current: id, isSearch: searchText !== '' })
     this.#title.textContent = record.title === '' ? texts.newChat : record.title
   }
 

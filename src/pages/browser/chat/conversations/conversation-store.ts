@@ -75,8 +75,8 @@ export class ConversationStore {
   static async open(account: string): Promise<ConversationStore> {
     const store = new ConversationStore(account)
     // A browser that neither opens nor refuses must not keep the page from working.
-    const late = new Promise<null>((resolve) => setTimeout(() => resolve(null), maxOpenMs))
-    store.#database = await Promise.race([store.#open(), late]).catch(() => null)
+    const openTimeout = new Promise<null>((resolve) => setTimeout(() => resolve(null), maxOpenMs))
+    store.#database = await Promise.race([store.#open(), openTimeout]).catch(() => null)
     await store.recover()
     return store
   }
@@ -113,22 +113,22 @@ export class ConversationStore {
 
   /** Oldest first. */
   async loadMessages(id: string): Promise<StoredMessage[]> {
-    const stored = parseAll(await this.#readStored('messages', id), parseMessage)
-    const unsaved = [...this.#unsaved.messages.values()].filter(({ conversation }) => conversation === id)
-    const byId = new Map([...stored, ...unsaved].map((message) => [message.id, message]))
+    const storedMessages = parseAll(await this.#readStored('messages', id), parseMessage)
+    const unsavedMessages = [...this.#unsaved.messages.values()].filter(({ conversation }) => conversation === id)
+    const byId = new Map([...storedMessages, ...unsavedMessages].map((message) => [message.id, message]))
     return [...byId.values()].sort((one, other) => one.place - other.place)
   }
 
   /** The conversations whose title or messages contain the text, in any case. */
   async search(text: string): Promise<ConversationRecord[]> {
-    const wanted = text.toLowerCase()
+    const lowerCaseText = text.toLowerCase()
     const hits = new Set<string>()
     // Only the two fields that decide are checked: parsing each message takes longer than reading it.
     for (const message of [...(await this.#readStored('messages')), ...this.#unsaved.messages.values()]) {
       if (!isSearchable(message) || hits.has(message.conversation)) continue
-      if (message.content.toLowerCase().includes(wanted)) hits.add(message.conversation)
+      if (message.content.toLowerCase().includes(lowerCaseText)) hits.add(message.conversation)
     }
-    return (await this.list()).filter(({ id, title }) => hits.has(id) || title.toLowerCase().includes(wanted))
+    return (await this.list()).filter(({ id, title }) => hits.has(id) || title.toLowerCase().includes(lowerCaseText))
   }
 
   async saveConversation(record: ConversationRecord): Promise<void> {
@@ -151,16 +151,21 @@ export class ConversationStore {
 
   /** Removes a conversation for good. Until the page is left, `restore` takes it back. */
   async remove(id: string): Promise<void> {
-    const removed = this.#startRemoval(id, false)
-    removed.done = this.#finishRemoval(id, removed)
-    await removed.done
+    const removedConversation = this.#startRemoval(id, false)
+    removedConversation.done = this.#finishRemoval(id, removedConversation)
+    await removedConversation.done
     this.announce({ kind: 'deleted', id })
   }
 
   #startRemoval(id: string, isElsewhere: boolean): RemovedConversation {
-    const removed = { isElsewhere, record: undefined, messages: new Map<string, StoredMessage>(), done: Promise.resolve() }
-    this.#removed.set(id, removed)
-    return removed
+    const removedConversation = {
+      isElsewhere,
+      record: undefined,
+      messages: new Map<string, StoredMessage>(),
+      done: Promise.resolve(),
+    }
+    this.#removed.set(id, removedConversation)
+    return removedConversation
   }
 
   async #finishRemoval(id: string, removed: RemovedConversation): Promise<void> {
@@ -174,12 +179,12 @@ export class ConversationStore {
   }
 
   async restore(id: string): Promise<void> {
-    const removed = this.#removed.get(id)
-    await removed?.done
-    if (removed?.record === undefined) return
+    const removedConversation = this.#removed.get(id)
+    await removedConversation?.done
+    if (removedConversation?.record === undefined) return
     this.#removed.delete(id)
-    await Promise.all([...removed.messages.values()].map((message) => this.#put('messages', message)))
-    await this.saveConversation(removed.record)
+    await Promise.all([...removedConversation.messages.values()].map((message) => this.#put('messages', message)))
+    await this.saveConversation(removedConversation.record)
   }
 
   /** Stores nothing from here on: the member has signed out. */
@@ -196,16 +201,19 @@ export class ConversationStore {
    */
   keepForNextPage(message: StoredMessage | null): void {
     if (this.#isCleared) return
-    const running = message === null || this.#removed.has(message.conversation) ? null : message
+    const runningMessage = message === null || this.#removed.has(message.conversation) ? null : message
     const { conversations, messages } = this.#unsaved
-    const isStored = running !== null && !messages.has(running.id)
-    const kept = {
+    const isStored = runningMessage !== null && !messages.has(runningMessage.id)
+    const keptRecords = {
       conversations: [...conversations.values()],
-      messages: [...[...messages.values()].filter(({ id }) => id !== running?.id), ...(running === null ? [] : [running])],
-      storedBefore: isStored ? running.id : null,
+      messages: [
+        ...[...messages.values()].filter(({ id }) => id !== runningMessage?.id),
+        ...(runningMessage === null ? [] : [runningMessage]),
+      ],
+      storedBefore: isStored ? runningMessage.id : null,
       removed: [],
     }
-    if (kept.conversations.length + kept.messages.length > 0) this.#keep(kept)
+    if (keptRecords.conversations.length + keptRecords.messages.length > 0) this.#keep(keptRecords)
   }
 
   /** Returns the key. */
@@ -218,21 +226,21 @@ export class ConversationStore {
   /** Stores what pages that were left have kept. */
   async recover(): Promise<void> {
     for (const key of listStoredKeys('localStorage', getLeftKeyPrefix(this.#account))) {
-      const kept = readStored('localStorage', key)
+      const keptText = readStored('localStorage', key)
       // Another tab was faster.
-      if (kept === null) continue
-      const { conversations, messages, storedBefore, removed } = parseKeptRecords(kept) ?? nothingKept
+      if (keptText === null) continue
+      const { conversations, messages, storedBefore, removed } = parseKeptRecords(keptText) ?? nothingKept
       const isRemoved = (await Promise.all(removed.map((id) => this.#delete(id)))).every(Boolean)
       if (isRemoved) writeStored('localStorage', key, null)
       for (const record of conversations) {
-        const stored = await this.#get('conversations', record.id)
-        if (stored === undefined || stored.updatedAt <= record.updatedAt) await this.#put('conversations', record)
+        const storedRecord = await this.#get('conversations', record.id)
+        if (storedRecord === undefined || storedRecord.updatedAt <= record.updatedAt) await this.#put('conversations', record)
       }
       for (const message of messages) {
-        const stored = await this.#get('messages', message.id)
+        const storedMessage = await this.#get('messages', message.id)
         // A message that was stored and is not there any more was removed meanwhile.
-        const isRemoved = stored === undefined && message.id === storedBefore
-        if (!isRemoved && (stored?.content.length ?? 0) <= message.content.length) await this.#put('messages', message)
+        const isRemoved = storedMessage === undefined && message.id === storedBefore
+        if (!isRemoved && (storedMessage?.content.length ?? 0) <= message.content.length) await this.#put('messages', message)
       }
     }
     for (const id of listMarkedRemoved(await this.#readStored('conversations'))) await this.#delete(id)
@@ -250,9 +258,9 @@ export class ConversationStore {
         () => true,
         () => false,
       )
-      const stored = transaction.objectStore('messages')
-      const keys = await stored.index('conversation').getAllKeys(id)
-      await Promise.all([...keys.map((key) => stored.delete(key)), transaction.objectStore('conversations').delete(id)])
+      const messageStore = transaction.objectStore('messages')
+      const keys = await messageStore.index('conversation').getAllKeys(id)
+      await Promise.all([...keys.map((key) => messageStore.delete(key)), transaction.objectStore('conversations').delete(id)])
       return await isDone
     } catch {
       return false
@@ -269,14 +277,14 @@ export class ConversationStore {
   }
 
   async #get<Store extends Name>(name: Store, id: string): Promise<Value<Store> | undefined> {
-    const unsaved = this.#unsaved[name] as Map<string, Value<Store>>
-    return unsaved.get(id) ?? parsers[name](await this.#database?.get(name, id).catch(() => undefined))
+    const unsavedValues = this.#unsaved[name] as Map<string, Value<Store>>
+    return unsavedValues.get(id) ?? parsers[name](await this.#database?.get(name, id).catch(() => undefined))
   }
 
   async #readAll<Store extends Name>(name: Store): Promise<Value<Store>[]> {
-    const unsaved = this.#unsaved[name] as Map<string, Value<Store>>
-    const stored = parseAll(await this.#readStored(name), parsers[name])
-    return [...new Map([...stored.map((record) => [record.id, record] as const), ...unsaved]).values()]
+    const unsavedValues = this.#unsaved[name] as Map<string, Value<Store>>
+    const storedValues = parseAll(await this.#readStored(name), parsers[name])
+    return [...new Map([...storedValues.map((record) => [record.id, record] as const), ...unsavedValues]).values()]
   }
 
   /** Values of a whole store, or of one conversation. Where the browser cannot read one of them, the others are read one by one. */
@@ -289,32 +297,32 @@ export class ConversationStore {
         ? await database.getAllFromIndex('messages', 'conversation', conversation)
         : await database.getAll(name)
     } catch {
-      const reading = byConversation
+      const keyReading = byConversation
         ? database.getAllKeysFromIndex('messages', 'conversation', conversation)
         : database.getAllKeys(name)
-      const keys = await reading.catch(() => [])
+      const keys = await keyReading.catch(() => [])
       return Promise.all(keys.map((key) => database.get(name, key).catch(() => undefined)))
     }
   }
 
   /** Whether the record is of a removed conversation; then it is kept in memory, to be stored if the conversation is taken back. */
   #holdRemoved(record: ConversationRecord | StoredMessage): boolean {
-    const removed = this.#removed.get('conversation' in record ? record.conversation : record.id)
-    if (removed === undefined) return false
-    if ('conversation' in record) removed.messages.set(record.id, record)
-    else removed.record = record
+    const removedConversation = this.#removed.get('conversation' in record ? record.conversation : record.id)
+    if (removedConversation === undefined) return false
+    if ('conversation' in record) removedConversation.messages.set(record.id, record)
+    else removedConversation.record = record
     return true
   }
 
   async #put<Store extends Name>(name: Store, record: Value<Store>): Promise<void> {
     if (this.#isCleared || this.#holdRemoved(record)) return
-    const unsaved = this.#unsaved[name] as Map<string, Value<Store>>
-    unsaved.set(record.id, record)
+    const unsavedValues = this.#unsaved[name] as Map<string, Value<Store>>
+    unsavedValues.set(record.id, record)
     if (this.#database === null) return this.onProblem('forbidden')
     try {
       await this.#database.put(name, record)
       // A newer state of the record may have come meanwhile.
-      if (unsaved.get(record.id) === record) unsaved.delete(record.id)
+      if (unsavedValues.get(record.id) === record) unsavedValues.delete(record.id)
       writeStored('localStorage', getKeptKey(this.#account), '1')
       await this.#saveUnsaved(record.id)
     } catch (failure) {
@@ -325,11 +333,11 @@ export class ConversationStore {
   /** Tries again what was refused earlier. @throws where it is refused again */
   async #saveUnsaved(justSaved: string): Promise<void> {
     for (const name of ['conversations', 'messages'] as const) {
-      const unsaved = this.#unsaved[name] as Map<string, Value<typeof name>>
-      for (const [id, record] of unsaved) {
+      const unsavedRecords = this.#unsaved[name] as Map<string, Value<typeof name>>
+      for (const [id, record] of unsavedRecords) {
         if (id === justSaved) continue
         await this.#database?.put(name, record)
-        if (unsaved.get(id) === record) unsaved.delete(id)
+        if (unsavedRecords.get(id) === record) unsavedRecords.delete(id)
       }
     }
     this.onProblem(null)

@@ -78,11 +78,11 @@ export class OpenConversation {
   }
 
   remove(messages: readonly ChatMessage[]): ChatMessage[] {
-    const removed = this.#messages.filter((message) => messages.includes(message))
-    this.#messages = this.#messages.filter((message) => !removed.includes(message))
-    void this.#store.removeMessages(removed.map(({ id }) => id))
+    const removedMessages = this.#messages.filter((message) => messages.includes(message))
+    this.#messages = this.#messages.filter((message) => !removedMessages.includes(message))
+    void this.#store.removeMessages(removedMessages.map(({ id }) => id))
     if (!this.#record.named) this.#retitle()
-    return removed
+    return removedMessages
   }
 
   restore(messages: readonly ChatMessage[]): void {

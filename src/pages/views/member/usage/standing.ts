@@ -65,8 +65,8 @@ function describeStanding(
   }
   if (pools.every(({ used }) => used === 0)) return [texts.nothingUsed]
   const share = toShare(worst)
-  const used = interpolate(texts.usedShare, { tier, window, percent: formatPercent(share, context.language) })
-  return [used, ...(share >= warnShare ? [interpolate(texts.resets, { when })] : describePace(context, pools))]
+  const usedShareText = interpolate(texts.usedShare, { tier, window, percent: formatPercent(share, context.language) })
+  return [usedShareText, ...(share >= warnShare ? [interpolate(texts.resets, { when })] : describePace(context, pools))]
 }
 
 /** Whether the months last if they go on like this. */
@@ -76,8 +76,8 @@ function describePace({ t, services }: PageContext, pools: readonly PoolBalance[
   const ends = months.map((month) => {
     const start = new Date(month.resetsAt)
     start.setUTCMonth(start.getUTCMonth() - 1)
-    const elapsed = (now - start.getTime()) / (month.resetsAt - start.getTime())
-    return elapsed < minElapsed || month.used === 0 ? Infinity : elapsed / toShare(month)
+    const elapsedShare = (now - start.getTime()) / (month.resetsAt - start.getTime())
+    return elapsedShare < minElapsed || month.used === 0 ? Infinity : elapsedShare / toShare(month)
   })
   if (months.length === 0) return []
   return [Math.min(...ends) >= 1 ? t.account.monthLasts : t.account.monthEndsEarly]
@@ -100,10 +100,10 @@ function renderGauge(context: PageContext, pool: PoolBalance): Html {
 
 function renderTier(context: PageContext, tier: (typeof tiers)[number], pools: readonly PoolBalance[]): Html {
   const { account: texts } = context.t
-  const own = windows.flatMap((window) => pools.filter((pool) => pool.pool === tier && pool.window === window))
+  const tierPools = windows.flatMap((window) => pools.filter((pool) => pool.pool === tier && pool.window === window))
   return html`<section class="pool ${tier}" aria-label="${texts[tier]}">
     <h2 class="row-title">${texts[tier]}</h2>
-    ${own.map(
+    ${tierPools.map(
       (pool) =>
         html`<div class="meter-row ${getLevel(pool)}">
           <p class="meter-head">
@@ -140,9 +140,9 @@ function renderMeter(context: PageContext, pool: PoolBalance): Html {
 function renderFoot(context: PageContext, pool: PoolBalance): Html {
   const { account: texts } = context.t
   const { reserved, resetsAt } = pool
-  const held = reserved > 0 ? ` · ${interpolate(texts.heldNow, { held: formatNumber(reserved, context.language) })}` : ''
+  const heldText = reserved > 0 ? ` · ${interpolate(texts.heldNow, { held: formatNumber(reserved, context.language) })}` : ''
   return html`<p class="meter-foot">
-    <span>${describeUse(context, pool)}${held}</span>
+    <span>${describeUse(context, pool)}${heldText}</span>
     <span>${interpolate(texts.resets, { when: formatRelativeTime(context, resetsAt) })}</span>
   </p>`
 }

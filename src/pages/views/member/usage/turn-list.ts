@@ -23,12 +23,12 @@ export type KeyNames = ReadonlyMap<string, string>
 
 /** The filter of an address; what no turn can have is left out. */
 export function readTurnFilter(query: URLSearchParams): Partial<TurnQuery> {
-  const read = (name: string): string | undefined => {
+  const readField = (name: string): string | undefined => {
     const value = query.get(name) ?? ''
     return value === '' || value.length > 128 ? undefined : value
   }
-  const [model, credential, apiFormat] = [read('model'), read('credential'), read('api_format')]
-  const state = shownStates.find((each) => each === read('state'))
+  const [model, credential, apiFormat] = [readField('model'), readField('credential'), readField('api_format')]
+  const state = shownStates.find((each) => each === readField('state'))
   return {
     ...(model === undefined ? {} : { model }),
     ...(credential === undefined ? {} : { credential }),

@@ -33,10 +33,10 @@ export function renderUsageChart(context: PageContext, history: UsageHistory): H
   const scale = roundUpToNiceNumber(Math.max(1, ...sums))
   const summaries = days.map((date, day) => describeDay(context, series, date, day))
   const amounts = { credits: formatCount(context, 'credits', total.credits), turns: formatCount(context, 'turns', total.turns) }
-  const failed = formatNumber(total.failed, context.language)
+  const failedTurns = formatNumber(total.failed, context.language)
   const lastDay = days.length - 1
   return html`<p class="chart-total">
-      ${interpolate(texts.chartTotal, amounts)}${total.failed > 0 && ` ${interpolate(texts.chartFailed, { turns: failed })}`}
+      ${interpolate(texts.chartTotal, amounts)}${total.failed > 0 && ` ${interpolate(texts.chartFailed, { turns: failedTurns })}`}
     </p>
     <p class="chart-readout" aria-hidden="true">${summaries[lastDay]}</p>
     <div class="chart-box">
@@ -56,9 +56,9 @@ export function renderUsageChart(context: PageContext, history: UsageHistory): H
 }
 
 function toSeries({ t }: PageContext, { by, groups }: UsageHistory): Series[] {
-  const shown = groups.length > maxGroups + 1 ? groups.slice(0, maxGroups) : groups
-  const rest = groups.slice(shown.length)
-  const series = shown.map(({ id, name, turns, credits, credits_by_day: creditsByDay }, place): Series => ({
+  const shownGroups = groups.length > maxGroups + 1 ? groups.slice(0, maxGroups) : groups
+  const rest = groups.slice(shownGroups.length)
+  const series = shownGroups.map(({ id, name, turns, credits, credits_by_day: creditsByDay }, place): Series => ({
     name: nameGroup(t.account, by, id, name),
     look: by === 'tier' ? id : `series-${place + 1}`,
     turns,
@@ -107,11 +107,13 @@ export function renderBars(
 }
 
 function describeDay(context: PageContext, series: readonly Series[], date: string, day: number): string {
-  const used = series.map(({ name, creditsByDay }) => ({ name, credits: creditsByDay[day] ?? 0 }))
-  const credits = formatCount(context, 'credits', sumOf(used.map((each) => each.credits)))
+  const creditsByName = series.map(({ name, creditsByDay }) => ({ name, credits: creditsByDay[day] ?? 0 }))
+  const credits = formatCount(context, 'credits', sumOf(creditsByName.map((each) => each.credits)))
   return [
     interpolate(context.t.account.chartDayTotal, { day: formatDay(context, date), credits }),
-    ...used.filter((each) => each.credits > 0).map((each) => `${each.name} ${formatNumber(each.credits, context.language)}`),
+    ...creditsByName
+      .filter((each) => each.credits > 0)
+      .map((each) => `${each.name} ${formatNumber(each.credits, context.language)}`),
   ].join(' · ')
 }
 

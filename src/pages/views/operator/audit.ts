@@ -38,17 +38,17 @@ export async function createAuditView(page: PageContext): Promise<View> {
     ...(since === undefined ? {} : { since }),
     ...(isFirst ? {} : { before: cursor }),
   })
-  const shown = records.slice(0, pageSize)
-  const next = records.length > pageSize ? shown.at(-1)?.id : undefined
+  const shownRecords = records.slice(0, pageSize)
+  const next = records.length > pageSize ? shownRecords.at(-1)?.id : undefined
   return createOperatorView(context, {
     title: t.console.sections.audit,
     lead: t.console.audit.lead,
     content: html`${renderFilter(context, filter)}
       <section class="card" aria-label="${t.console.sections.audit}">
         ${
-          shown.length === 0
+          shownRecords.length === 0
             ? renderEmptyState('list', t.console.audit.none)
-            : renderRows(shown, (record) => renderAuditRecord(context, record, { showsAccount: true }))
+            : renderRows(shownRecords, (record) => renderAuditRecord(context, record, { showsAccount: true }))
         }
         ${renderCursorPager(context, {
           label: t.console.sections.audit,

@@ -19,23 +19,23 @@ const maxQueryChars = 320
 export async function createMembersView(page: PageContext): Promise<View> {
   const context = requireOperatorContext(page)
   const { t, query, services } = context
-  const typed = (query.get('q') ?? '').trim().slice(0, maxQueryChars)
+  const searchText = (query.get('q') ?? '').trim().slice(0, maxQueryChars)
   const after = query.get('after') ?? ''
   const accounts =
-    typed === ''
+    searchText === ''
       ? await services.store.accounts.list({ limit: pageSize + 1, ...(/^acc_\w{1,40}$/.test(after) ? { after } : {}) })
-      : await findMembers(typed, services)
-  const shown = accounts.slice(0, pageSize)
-  const next = accounts.length > pageSize ? shown.at(-1)?.id : undefined
+      : await findMembers(searchText, services)
+  const shownAccounts = accounts.slice(0, pageSize)
+  const next = accounts.length > pageSize ? shownAccounts.at(-1)?.id : undefined
   return createOperatorView(context, {
     title: t.console.sections.members,
-    content: html`${renderSearch(context, typed)}
+    content: html`${renderSearch(context, searchText)}
     ${
-      shown.length === 0
+      shownAccounts.length === 0
         ? html`<section class="card">
-            ${renderEmptyState('search', typed === '' ? t.console.members.none : t.console.members.notFound)}
+            ${renderEmptyState('search', searchText === '' ? t.console.members.none : t.console.members.notFound)}
           </section>`
-        : renderTable(context, shown)
+        : renderTable(context, shownAccounts)
     }
     ${renderCursorPager(context, { label: t.console.sections.members, first: path, isFirst: after === '', next: next === undefined ? null : `${path}?after=${next}` })}`,
   })

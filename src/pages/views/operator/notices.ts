@@ -54,8 +54,8 @@ export async function createNoticesView(page: PageContext): Promise<View> {
   const cursor = query.get('before') ?? ''
   const isFirst = !/^ntc_\w{1,40}$/.test(cursor)
   const list = await services.membership.notices.list({ limit: pageSize + 1, ...(isFirst ? {} : { before: cursor }) })
-  const shown = list.slice(0, pageSize)
-  const last = list.length > pageSize ? shown.at(-1) : undefined
+  const shownNotices = list.slice(0, pageSize)
+  const last = list.length > pageSize ? shownNotices.at(-1) : undefined
   return createOperatorView(context, {
     title: t.console.sections.notices,
     lead: texts.lead,
@@ -67,7 +67,7 @@ export async function createNoticesView(page: PageContext): Promise<View> {
       fields: (form) => renderFields(context, form, null),
     }),
     content: html`<section class="card" aria-label="${t.console.sections.notices}">
-      ${shown.length === 0 ? renderEmptyState('list', texts.none) : renderRows(shown, (notice) => renderNotice(context, notice))}
+      ${shownNotices.length === 0 ? renderEmptyState('list', texts.none) : renderRows(shownNotices, (notice) => renderNotice(context, notice))}
       ${renderCursorPager(context, {
         label: t.console.sections.notices,
         first: path,
@@ -123,12 +123,12 @@ function renderFields(context: OperatorContext, form: PageForm, notice: Notice |
   const { notices: texts } = t.console
   const { timeZone } = services.config
   const kinds = noticeKinds.map((kind) => [kind, t.announcements.kinds[kind]] as const)
-  const bound = html`maxlength="${maxNoticeChars}"`
+  const lengthLimit = html`maxlength="${maxNoticeChars}"`
   const time = html`maxlength="${maxTimeChars}" autocomplete="off" spellcheck="false"`
   const show = (at: number | undefined): string => (at === undefined ? '' : formatTypedTime(at, timeZone))
   return html`${form.renderSelect('kind', texts.kind, kinds, notice?.kind)}
-  ${form.renderTextArea({ name: 'en', label: texts.english, value: notice?.text.en ?? '', hint: texts.englishHint, attributes: bound })}
-  ${form.renderTextArea({ name: 'zh', label: texts.chinese, value: notice?.text.zh ?? '', hint: texts.textHint, attributes: bound })}
+  ${form.renderTextArea({ name: 'en', label: texts.english, value: notice?.text.en ?? '', hint: texts.englishHint, attributes: lengthLimit })}
+  ${form.renderTextArea({ name: 'zh', label: texts.chinese, value: notice?.text.zh ?? '', hint: texts.textHint, attributes: lengthLimit })}
   ${form.renderField({
     name: 'from',
     label: texts.from,

@@ -47,14 +47,14 @@ async function drawSystem(context: OperatorContext, findings?: readonly HealthCh
 
 function renderDoctor(context: OperatorContext, findings: readonly HealthCheck[] | null | undefined): Html {
   const { system: texts } = context.t.console
-  const failed = findings?.filter(({ ok }) => !ok).length ?? 0
+  const failedCount = findings?.filter(({ ok }) => !ok).length ?? 0
   const sentence =
     findings === null
       ? texts.cannotRun
-      : failed === 0
+      : failedCount === 0
         ? texts.allGood
-        : interpolate(texts.someFail, { count: formatNumber(failed, context.language) })
-  const look = findings === null || failed > 0 ? 'warn' : ''
+        : interpolate(texts.someFail, { count: formatNumber(failedCount, context.language) })
+  const look = findings === null || failedCount > 0 ? 'warn' : ''
   return html`<section class="card">
     <div class="card-head pad-head">
       <h2>${texts.doctor}</h2>

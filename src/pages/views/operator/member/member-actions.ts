@@ -26,8 +26,8 @@ export const memberActions = {
     async run(context, form) {
       const account = await findAccount(context)
       const plan = { plan: readText(form, 'plan', maxPlanChars), until: readDay(context, form, 'until') }
-      const given = await givePlan(account, plan, readAuthor(context, form), context.services)
-      return { path: context.path, done: given.plan === plan.plan ? 'plan_set' : 'plan_kept' }
+      const entitlementChange = await givePlan(account, plan, readAuthor(context, form), context.services)
+      return { path: context.path, done: entitlementChange.plan === plan.plan ? 'plan_set' : 'plan_kept' }
     },
   },
 

@@ -29,9 +29,9 @@ export async function renderTurns(context: OperatorContext, account: Account): P
     limit: shownTurns + 1,
     ...(before === null ? {} : { before }),
   })
-  const shown = turns.slice(0, shownTurns)
-  if (shown.length === 0 && before === null) return html``
-  const next = turns.length > shownTurns ? shown.at(-1)?.id : undefined
+  const turnsOnPage = turns.slice(0, shownTurns)
+  if (turnsOnPage.length === 0 && before === null) return html``
+  const next = turns.length > shownTurns ? turnsOnPage.at(-1)?.id : undefined
   return html`<section class="card">
     <div class="card-head pad-head">
       <h2 id="title-turns">${texts.turns}</h2>
@@ -46,7 +46,7 @@ export async function renderTurns(context: OperatorContext, account: Account): P
         { title: texts.ending },
         { title: texts.charged, isNumber: true },
       ],
-      rows: shown.map((turn) => ({
+      rows: turnsOnPage.map((turn) => ({
         cells: [
           html`${renderTurnLink(turn.id, renderTime(context, turn.startedAt))}
             <code class="sub breakable">${turn.requestId}</code>`,
@@ -107,11 +107,11 @@ export async function renderLog(context: OperatorContext, account: Account): Pro
   const isFirst = !/^aud_\w{1,40}$/.test(cursor)
   const page = { account: account.id, limit: shownRecords + 1, ...(isFirst ? {} : { before: cursor }) }
   const records = await services.store.audit.list(page)
-  const shown = records.slice(0, shownRecords)
-  const next = records.length > shownRecords ? shown.at(-1)?.id : undefined
+  const recordsOnPage = records.slice(0, shownRecords)
+  const next = records.length > shownRecords ? recordsOnPage.at(-1)?.id : undefined
   return html`<section class="card" aria-labelledby="title-log">
     <div class="card-head pad-head"><h2 id="title-log">${texts.log}</h2></div>
-    ${shown.length === 0 ? html`<p class="sub pad-rest">${t.sessions.auditEmpty}</p>` : renderRows(shown, (record) => renderAuditRecord(context, record))}
+    ${recordsOnPage.length === 0 ? html`<p class="sub pad-rest">${t.sessions.auditEmpty}</p>` : renderRows(recordsOnPage, (record) => renderAuditRecord(context, record))}
     ${renderCursorPager(context, {
       label: texts.log,
       first: `${path}#title-log`,

@@ -75,8 +75,8 @@ function renderWhat(context: OperatorContext, line: StatementLine): Html {
   const { kind, turn, pack, product, ending, reason } = line
   if (turn !== null) {
     const name = html`${interpolate(texts.turn, { product: product ?? '' })}`
-    const shown = hasScope(context, consoleSections.turns.access.scope) ? renderTurnLink(turn, name) : name
-    return html`<span class="breakable">${shown}</span>
+    const nameOrLink = hasScope(context, consoleSections.turns.access.scope) ? renderTurnLink(turn, name) : name
+    return html`<span class="breakable">${nameOrLink}</span>
       ${ending !== null && ending !== 'completed' && html`<span class="sub breakable">${nameEnding(context, ending)}</span>`}`
   }
   const name = kind === 'adjust' ? (line.credits > 0 ? texts.added : texts.taken) : texts.kinds[kind]

@@ -34,14 +34,14 @@ export async function createCodesView(page: PageContext): Promise<View> {
     ...(state === undefined ? {} : { state }),
     ...(isFirst ? {} : { before: cursor }),
   })
-  const shown = codes.slice(0, pageSize)
-  const next = codes.length > pageSize ? shown.at(-1)?.id : undefined
+  const shownCodes = codes.slice(0, pageSize)
+  const next = codes.length > pageSize ? shownCodes.at(-1)?.id : undefined
   return createOperatorView(context, {
     title: texts.title,
     lead: texts.lead,
     content: html`${renderMoneyTabs(context, 'codes')} ${renderForms(context)} ${renderFilter(context, state)}
       <section class="card">
-        ${shown.length === 0 ? renderEmptyState('list', texts.none) : renderTable(context, shown)}
+        ${shownCodes.length === 0 ? renderEmptyState('list', texts.none) : renderTable(context, shownCodes)}
         ${renderCursorPager(context, {
           label: texts.title,
           first: toAddress(state),
@@ -65,11 +65,11 @@ function renderForms(context: OperatorContext): Html {
     .filter(([id]) => id !== services.config.defaultPlan)
     .map(([id, { name }]) => [id, name] as const)
   const pools = (['fast', 'premium'] as const).map((pool) => [pool, t.account[pool]] as const)
-  const whole = html`inputmode="numeric" autocomplete="off" maxlength="20" required`
+  const wholeNumberAttributes = html`inputmode="numeric" autocomplete="off" maxlength="20" required`
   const day = html`min="${new Date(services.clock.now()).toISOString().slice(0, 10)}"`
   const renderShared = (form: PageForm): Html =>
-    html`${form.renderField({ name: 'count', label: texts.count, value: '1', hint: interpolate(texts.countHint, { max: maxCodes }), attributes: whole })}
-    ${form.renderField({ name: 'uses', label: texts.uses, value: '1', hint: texts.usesHint, attributes: whole })}
+    html`${form.renderField({ name: 'count', label: texts.count, value: '1', hint: interpolate(texts.countHint, { max: maxCodes }), attributes: wholeNumberAttributes })}
+    ${form.renderField({ name: 'uses', label: texts.uses, value: '1', hint: texts.usesHint, attributes: wholeNumberAttributes })}
     ${form.renderField({ name: 'expires', label: texts.expires, type: 'date', hint: texts.expiresHint, attributes: day })}
     ${form.renderField({ name: 'batch', label: texts.batch, hint: texts.batchHint, attributes: html`autocomplete="off" maxlength="64"` })}`
   return html`<div class="console-actions">
@@ -95,8 +95,8 @@ function renderForms(context: OperatorContext): Html {
       lead: texts.makeLead,
       fields: (form) =>
         html`${form.renderSelect('pool', member.pool, pools)}
-        ${form.renderField({ name: 'credits', label: member.credits, hint: texts.creditsHint, attributes: whole })}
-        ${form.renderField({ name: 'days', label: texts.days, value: '365', hint: texts.daysHint, attributes: whole })}
+        ${form.renderField({ name: 'credits', label: member.credits, hint: texts.creditsHint, attributes: wholeNumberAttributes })}
+        ${form.renderField({ name: 'days', label: texts.days, value: '365', hint: texts.daysHint, attributes: wholeNumberAttributes })}
         ${renderShared(form)}`,
     })}
   </div>`

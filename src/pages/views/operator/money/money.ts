@@ -60,7 +60,7 @@ function renderSearch(context: OperatorContext, { first, last, by, plan, product
       <label for="${name}">${label}</label>
       <input id="${name}" name="${name}" type="date" value="${value}" />
     </div>`
-  const hidden = Object.entries({ plan, product }).filter(([, value]) => value !== undefined)
+  const hiddenFields = Object.entries({ plan, product }).filter(([, value]) => value !== undefined)
   return html`<form class="card pad filter-row" method="get" action="${consoleSections.money.path}">
     ${fault !== null && html`<p class="notice warn" role="alert">${fault}</p>`} ${field('from', texts.first, first)}
     ${field('to', texts.last, last)}
@@ -72,10 +72,10 @@ function renderSearch(context: OperatorContext, { first, last, by, plan, product
         )}
       </select>
     </div>
-    ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value ?? ''}" />`)}
+    ${hiddenFields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value ?? ''}" />`)}
     <button class="button">${context.t.console.audit.show}</button>
     ${
-      hidden.length > 0 &&
+      hiddenFields.length > 0 &&
       html`<p class="sub breakable">
         ${plan !== undefined && interpolate(texts.onlyPlan, { plan: namePlan(context, plan) })}
         ${product !== undefined && interpolate(texts.onlyProduct, { product })}
@@ -108,14 +108,14 @@ function renderTable(context: OperatorContext, search: MoneySearch, rows: readon
     look: '',
     columns: [{ title: texts.keys[search.by] }, ...names.map((name) => ({ title: texts.columns[name], isNumber: true }))],
     rows: rows.map((row) => {
-      const own = narrow(context, search, row.key)
-      const figures = createFigures(context, own)
+      const rowSearch = narrow(context, search, row.key)
+      const figures = createFigures(context, rowSearch)
       const cells = {
         ...figures,
         sold: () => html`${figures.sold(row)} ${hasReturned(row) && renderPart(texts.returned, figures.returned(row))}`,
         turns: () => html`${figures.turns(row)} ${row.turns.failed > 0n && renderPart(texts.failed, figures.failed(row))}`,
       }
-      return { cells: [renderKey(context, own, search.by, row.key), ...names.map((name) => cells[name](row))] }
+      return { cells: [renderKey(context, rowSearch, search.by, row.key), ...names.map((name) => cells[name](row))] }
     }),
   })
 }
@@ -158,8 +158,8 @@ function createFigures(context: OperatorContext, own: MoneySearch) {
     return `${consoleSections.orders.path}?${new URLSearchParams([['when', when], ['from', own.first], ['to', own.last], ...plan] as [string, string][])}`
   }
   const amounts = (values: Amounts, when: 'paid' | 'returned'): Html => {
-    const shown = Object.entries(values).map(([currency, amount]) => formatPrice({ amount, currency }, language))
-    return shown.length === 0 ? html`–` : html`<a href="${orders(when)}">${shown.join(', ')}</a>`
+    const prices = Object.entries(values).map(([currency, amount]) => formatPrice({ amount, currency }, language))
+    return prices.length === 0 ? html`–` : html`<a href="${orders(when)}">${prices.join(', ')}</a>`
   }
   // Turns are found by product and time. Those of a plan are opened as its products first.
   const turns = (ending?: string): string =>

@@ -83,8 +83,8 @@ function describeTaken({ t, language }: OperatorContext, { item, state }: Order,
 /** Minor units; what the operator saw is in the field, so that nothing else is refunded. @throws GatewayError at the field */
 function readAmount(form: SubmittedForm, { paid, due }: Order): number {
   const { currency } = paid ?? due
-  const typed = readText(form, 'amount', maxAmountChars)
-  const money = parseMoney(typed) ?? parseMoney(`${typed} ${currency}`)
+  const typedAmount = readText(form, 'amount', maxAmountChars)
+  const money = parseMoney(typedAmount) ?? parseMoney(`${typedAmount} ${currency}`)
   if (money === undefined || money.currency !== currency || money.amount === 0)
     throw createErrorInWords('invalid_request', 'amount', (t) => interpolate(t.console.orders.refund.noAmount, { currency }))
   return money.amount

@@ -33,14 +33,14 @@ export async function createOperatorOrdersView(page: PageContext): Promise<View>
   }
   // What was sold before is there, also where nothing is sold now.
   const orders = await services.store.orders.list(filter)
-  const shown = orders.slice(0, pageSize)
-  const next = orders.length > pageSize ? shown.at(-1)?.id : undefined
+  const shownOrders = orders.slice(0, pageSize)
+  const next = orders.length > pageSize ? shownOrders.at(-1)?.id : undefined
   return createOperatorView(context, {
     title: t.console.sections.orders,
     lead: texts.lead,
     content: html`${renderFilter(context, search)}
       <section class="card">
-        ${shown.length === 0 ? renderEmptyState('list', texts.none) : renderTable(context, shown)}
+        ${shownOrders.length === 0 ? renderEmptyState('list', texts.none) : renderTable(context, shownOrders)}
         ${renderCursorPager(context, {
           label: t.console.sections.orders,
           first: toAddress(search),

@@ -32,8 +32,8 @@ export async function createPacksView(page: PageContext): Promise<View> {
   const packs = await (isEnding
     ? services.store.saleLists.listEndingPacks({ ...pageOf, from: now, to: now + endingDays * dayMs })
     : services.store.saleLists.listPacks(pageOf))
-  const shown = packs.slice(0, pageSize)
-  const next = packs.length > pageSize ? shown.at(-1)?.id : undefined
+  const shownPacks = packs.slice(0, pageSize)
+  const next = packs.length > pageSize ? shownPacks.at(-1)?.id : undefined
   const ending = interpolate(texts.ending, { days: endingDays })
   return createOperatorView(context, {
     title: texts.title,
@@ -44,7 +44,7 @@ export async function createPacksView(page: PageContext): Promise<View> {
         <a href="${path}?show=ending" ${isEnding && html`aria-current="true"`}>${ending}</a>
       </nav>
       <section class="card">
-        ${shown.length === 0 ? renderEmptyState('list', isEnding ? texts.noneEnds : texts.none) : renderTable(context, shown)}
+        ${shownPacks.length === 0 ? renderEmptyState('list', isEnding ? texts.noneEnds : texts.none) : renderTable(context, shownPacks)}
         ${renderCursorPager(context, {
           label: texts.title,
           first: toAddress(isEnding),

@@ -26,12 +26,14 @@ export async function createSubscribersView(page: PageContext): Promise<View> {
   const name = query.get('terms') ?? ''
   const terms = name === '' ? undefined : await services.store.subscriptions.findTerms(name.slice(0, 128))
   const all = await services.store.subscriptions.listTerms()
-  const used = all.filter(({ running, waiting }) => running + waiting > 0).slice(-maxTerms)
+  const usedTerms = all.filter(({ running, waiting }) => running + waiting > 0).slice(-maxTerms)
   return createOperatorView(context, {
     title: texts.title,
     lead: texts.lead,
     content: html`${renderMoneyTabs(context, 'subscribers')}
-      <section class="card">${used.length === 0 ? renderEmptyState('list', texts.none) : renderTerms(context, used)}</section>
+      <section class="card">
+        ${usedTerms.length === 0 ? renderEmptyState('list', texts.none) : renderTerms(context, usedTerms)}
+      </section>
       ${terms !== undefined && (await renderMembers(context, terms.id))}`,
   })
 }
@@ -56,9 +58,9 @@ function renderTerms(context: OperatorContext, used: readonly TermsInUse[]): Htm
     ],
   }))
   const plans = [...Map.groupBy(used, ({ plan }) => plan.id)].map(([id, each]) => {
-    const running = each.reduce((sum, terms) => sum + terms.running, 0)
-    const waiting = each.reduce((sum, terms) => sum + terms.waiting, 0)
-    const values = { plan: id, running: formatNumber(running, language), waiting: formatNumber(waiting, language) }
+    const runningCount = each.reduce((sum, terms) => sum + terms.running, 0)
+    const waitingCount = each.reduce((sum, terms) => sum + terms.waiting, 0)
+    const values = { plan: id, running: formatNumber(runningCount, language), waiting: formatNumber(waitingCount, language) }
     return html`<li>${interpolate(texts.ofPlan, values)}</li>`
   })
   return html`<ul class="pad" role="list">
@@ -84,18 +86,18 @@ async function renderMembers(context: OperatorContext, terms: string): Promise<H
   const isWaiting = query.get('state') === 'waiting'
   const cursor = query.get('before') ?? ''
   const isFirst = !/^sub_\w{1,40}$/.test(cursor)
-  const found = await services.store.saleLists.listSubscriptions({
+  const foundSubscriptions = await services.store.saleLists.listSubscriptions({
     terms,
     isWaiting,
     limit: pageSize + 1,
     ...(isFirst ? {} : { before: cursor }),
   })
-  const shown = found.slice(0, pageSize)
-  const next = found.length > pageSize ? shown.at(-1)?.id : undefined
+  const shownSubscriptions = foundSubscriptions.slice(0, pageSize)
+  const next = foundSubscriptions.length > pageSize ? shownSubscriptions.at(-1)?.id : undefined
   const title = interpolate(isWaiting ? texts.membersWaiting : texts.membersRunning, { terms })
   return html`<section class="card">
     <div class="card-head pad-head"><h2 id="title-members">${title}</h2></div>
-    ${shown.length === 0 ? renderEmptyState('list', texts.noMembers) : renderTable(context, title, shown)}
+    ${shownSubscriptions.length === 0 ? renderEmptyState('list', texts.noMembers) : renderTable(context, title, shownSubscriptions)}
     ${renderCursorPager(context, {
       label: title,
       first: `${toAddress(terms, isWaiting)}#title-members`,

@@ -26,11 +26,11 @@ export function describeToday(context: OperatorContext, { turns, sales }: Today)
   const { t, language } = context
   const { now: texts } = t.console
   const count = (value: bigint): string => formatNumber(Number(value), language)
-  const returned = describeSales(context, sales, 'returned')
+  const returnedAmount = describeSales(context, sales, 'returned')
   const isKnown = isCostKnown(turns)
   return {
     sold: describeSales(context, sales, 'sold') ?? '–',
-    'sold-more': returned === null ? '' : interpolate(texts.returnedToday, { amount: returned }),
+    'sold-more': returnedAmount === null ? '' : interpolate(texts.returnedToday, { amount: returnedAmount }),
     credits: count(turns.credits),
     'credits-more': interpolate(texts.chargedTurns, { count: count(turns.turns) }),
     cost: isKnown ? `${formatDollars(turns.cost)} USD` : '–',
@@ -45,6 +45,6 @@ export function describeToday(context: OperatorContext, { turns, sales }: Today)
 function describeSales({ language }: OperatorContext, sales: readonly SaleSum[], kind: SaleSum['kind']): string | null {
   const sums = new Map<string, number>()
   for (const sale of sales) if (sale.kind === kind) sums.set(sale.currency, (sums.get(sale.currency) ?? 0) + sale.amount)
-  const shown = [...sums].map(([currency, amount]) => formatPrice({ amount, currency }, language))
-  return shown.length === 0 ? null : shown.join(', ')
+  const prices = [...sums].map(([currency, amount]) => formatPrice({ amount, currency }, language))
+  return prices.length === 0 ? null : prices.join(', ')
 }

@@ -59,6 +59,6 @@ async function findLine(file: string, [section, name]: readonly [string, string]
   const isKey = (line: string, key: string): boolean =>
     [key, `'${key}'`, `"${key}"`].some((each) => line.trim().startsWith(`${each}:`))
   const start = lines.findIndex((line) => isKey(line, section))
-  const found = lines.findIndex((line, index) => index > start && isKey(line, name))
-  return start === -1 || found === -1 ? null : found + 1
+  const lineIndex = lines.findIndex((line, index) => index > start && isKey(line, name))
+  return start === -1 || lineIndex === -1 ? null : lineIndex + 1
 }

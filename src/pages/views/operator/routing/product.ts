@@ -48,8 +48,8 @@ async function drawProduct(context: OperatorContext, trial?: Trial): Promise<Vie
 
 /** The product of the page's address. @throws GatewayError `not_found` */
 function findProduct({ path, services }: OperatorContext): string {
-  const [, encoded = ''] = /\/products\/([^/]+)$/.exec(path) ?? []
-  const id = decodePart(encoded)
+  const [, encodedId = ''] = /\/products\/([^/]+)$/.exec(path) ?? []
+  const id = decodePart(encodedId)
   if (services.products.get(id) === undefined) throw new GatewayError('not_found')
   return id
 }

@@ -35,7 +35,7 @@ export function renderRouteTables(context: OperatorContext, state: RoutingState)
   const { routing: texts } = t.console
   const lines = state.report.products.flatMap(({ id, routes }) => routes.map((route) => ({ id, route })))
   if (lines.length === 0) return html`<section class="card">${renderEmptyState('list', texts.none)}</section>`
-  const shown = lines.slice(0, maxLines)
+  const shownLines = lines.slice(0, maxLines)
   const more =
     lines.length > maxLines &&
     html`<p class="sub pad">${interpolate(texts.more, { count: formatNumber(lines.length - maxLines, language) })}</p>`
@@ -54,7 +54,7 @@ export function renderRouteTables(context: OperatorContext, state: RoutingState)
           { title: texts.firstToken, isNumber: true },
           { title: texts.state },
         ],
-        rows: shown.map(({ id, route }) => toAnswerRow(context, state, id, route)),
+        rows: shownLines.map(({ id, route }) => toAnswerRow(context, state, id, route)),
       })}
       ${more}
       <p class="sub pad">${texts.successHint} ${texts.latencyHint} ${texts.nodeHint}</p>
@@ -71,7 +71,7 @@ export function renderRouteTables(context: OperatorContext, state: RoutingState)
             ? [{ title: texts.price }, { title: texts.cost, isNumber: true }, { title: texts.margin, isNumber: true }]
             : []),
         ],
-        rows: shown.map(({ id, route }) => toTokenRow(context, state, id, route)),
+        rows: shownLines.map(({ id, route }) => toTokenRow(context, state, id, route)),
       })}
       ${more} ${showsMoney && html`<p class="sub pad">${texts.moneyHint}</p>`}
     </section>`
@@ -102,14 +102,14 @@ function toTokenRow(context: OperatorContext, state: RoutingState, product: stri
   const inputTokens = totals?.inputTokens ?? 0
   const dollars = (amount: number | undefined): string | null =>
     amount === undefined ? null : formatMoney(roundCents(amount / nanodollars), 'USD', language)
-  const known = services.products.get(product)
+  const configuredProduct = services.products.get(product)
   return {
     cells: [
       renderName(context, state, product, route),
       figure(inputTokens === 0 ? null : formatPercent((totals?.cachedInputTokens ?? 0) / inputTokens, language)),
       ...(hasScope(context, 'money:read')
         ? [
-            html`${known === undefined ? '–' : formatPrice(context, known.price)}`,
+            html`${configuredProduct === undefined ? '–' : formatPrice(context, configuredProduct.price)}`,
             figure(dollars(money?.cost)),
             figure(dollars(money?.margin)),
           ]

@@ -74,10 +74,10 @@ export function renderTargetActions(
   const { routing: texts } = t.console
   const isOut = takenOut.some((each) => each.target === target)
   const others = new Set(takenOut.filter((each) => each.target !== target).map((each) => each.target))
-  const emptied = listEmptiedProducts(target, others, services)
+  const emptiedProducts = listEmptiedProducts(target, others, services)
   const name = { name: target }
   const { en, zh, status } = errorCatalog.upstream_model_unavailable
-  const last = interpolate(texts.last, { products: emptied.join(', '), status, code: 'upstream_model_unavailable' })
+  const last = interpolate(texts.last, { products: emptiedProducts.join(', '), status, code: 'upstream_model_unavailable' })
   return html`<div class="target-actions">
     ${renderTry(context, target, target)}
     ${renderActionForm(context, {
@@ -88,7 +88,7 @@ export function renderTargetActions(
       openerLabel: interpolate(texts.takeOutLabel, name),
       title: interpolate(texts.takeOutTitle, name),
       lead: texts.takeOutLead,
-      isDanger: emptied.length > 0,
+      isDanger: emptiedProducts.length > 0,
       fields: (form) =>
         html`${form.renderField({
           name: 'minutes',
@@ -98,7 +98,7 @@ export function renderTargetActions(
           attributes: html`inputmode="numeric" autocomplete="off" maxlength="6" required`,
         })}
         ${
-          emptied.length > 0 &&
+          emptiedProducts.length > 0 &&
           form.renderSelect('allow_last', `${last}: ${language === 'zh' ? zh : en}`, [
             ['no', texts.lastNo],
             ['yes', texts.lastYes],

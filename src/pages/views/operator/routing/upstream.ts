@@ -52,9 +52,11 @@ async function drawUpstream(context: OperatorContext, trial?: Trial): Promise<Vi
 function renderTargets(context: OperatorContext, state: RoutingState, prefix: string): Html {
   const { t, services } = context
   const { routing: texts } = t.console
-  const configured = listRoutedProducts(services).flatMap(({ targets }) => targets.map(({ name }) => name))
+  const configuredTargets = listRoutedProducts(services).flatMap(({ targets }) => targets.map(({ name }) => name))
   // One that is taken out and no longer configured can still be brought back.
-  const names = new Set([...configured, ...state.takenOut.map(({ target }) => target)].filter((name) => name.startsWith(prefix)))
+  const names = new Set(
+    [...configuredTargets, ...state.takenOut.map(({ target }) => target)].filter((name) => name.startsWith(prefix)),
+  )
   if (names.size === 0) return html``
   return html`<section class="card">
     <div class="card-head pad-head">

@@ -95,15 +95,15 @@ async function verify(context: PageContext, form: SubmittedForm, isRepeat: boole
   const member = await requireOperator(context)
   const { secondFactors } = context.services.membership
   const proof = requireConsoleProof(form)
-  const proven = proof.kind === 'code' ? proof.code : proof.answer
+  const proofText = proof.kind === 'code' ? proof.code : proof.answer
   if (isRepeat) {
-    context.browser.setConsoleToken(deriveToken(member, form, proven))
+    context.browser.setConsoleToken(deriveToken(member, form, proofText))
     return { path: getNext(context) }
   }
   const place = { session: member.member.id, purpose: 'sign_in' } as const
   const result = await secondFactors.verify(member.viewer.id, proof, place, context.browser.client)
   if (result.kind === 'refused') throw createProofError(result.why)
-  await openSession(member, form, result.method, proven)
+  await openSession(member, form, result.method, proofText)
   return { path: getNext(context), done: 'verified' }
 }
 

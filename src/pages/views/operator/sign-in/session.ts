@@ -55,7 +55,8 @@ export async function createConsoleSessionView(page: PageContext): Promise<View>
   const { operator: texts } = t
   const { actor } = operator
   const isFresh = isStepUpFresh(actor, services.clock.now())
-  const left = actor.kind === 'session' ? await services.membership.secondFactors.countRecoveryCodes(actor.account) : null
+  const remainingCodes =
+    actor.kind === 'session' ? await services.membership.secondFactors.countRecoveryCodes(actor.account) : null
   const facts = renderFacts([
     [texts.who, nameOperator(context)],
     [texts.role, nameRole(context)],
@@ -64,7 +65,7 @@ export async function createConsoleSessionView(page: PageContext): Promise<View>
       html`<span class="scopes">${listScopes(actor).map((scope) => html`<code class="nowrap">${scope}</code> `)}</span>`,
     ],
     [texts.stepUp, isFresh ? html`${texts.stepUpUntil} ${renderTime(context, actor.verifiedAt + stepUpMs)}` : texts.stepUpOver],
-    [texts.recoveryLeft, left === null ? null : String(left)],
+    [texts.recoveryLeft, remainingCodes === null ? null : String(remainingCodes)],
   ])
   return createOperatorView(context, {
     title: t.console.sections.session,

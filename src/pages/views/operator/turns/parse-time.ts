@@ -12,20 +12,20 @@ const minutesOfDay = 24 * 60
 
 /** A time of day that a change of the clocks skips or repeats is within an hour of it. */
 export function parseTime(text: string, ownZone: string): ParsedTime {
-  const [, date = '', hours, minutes = '0', seconds = '0', ms = '0', named] = pattern.exec(text) ?? []
-  const zone = named === undefined ? ownZone : /^z$/i.test(named) ? 'UTC' : named
+  const [, date = '', hours, minutes = '0', seconds = '0', ms = '0', namedZone] = pattern.exec(text) ?? []
+  const zone = namedZone === undefined ? ownZone : /^z$/i.test(namedZone) ? 'UTC' : namedZone
   if (date < '1970' || Number(hours ?? 0) > 23 || Number(minutes) > 59 || Number(seconds) > 59) return { kind: 'no_time' }
   const clock = createClockOf(zone)
   if (clock === undefined) return { kind: 'no_zone', zone }
   const day = createCalendar(zone).getDayStart(date)
   if (day === undefined) return { kind: 'no_time' }
   if (hours === undefined) return { kind: 'good', at: day }
-  const wanted = Number(hours) * 60 + Number(minutes)
-  const at = day + wanted * 60_000 + Number(seconds) * 1000 + Number(ms)
+  const typedMinuteOfDay = Number(hours) * 60 + Number(minutes)
+  const at = day + typedMinuteOfDay * 60_000 + Number(seconds) * 1000 + Number(ms)
   // The clocks may have changed since midnight: by less than half a day, so the difference of the times of day tells how far.
   const [, shownHours, shownMinutes] = /(\d+):(\d+)/.exec(clock.format(at)) ?? []
-  const shown = Number(shownHours) * 60 + Number(shownMinutes)
-  const change = ((wanted - shown + 1.5 * minutesOfDay) % minutesOfDay) - minutesOfDay / 2
+  const clockMinuteOfDay = Number(shownHours) * 60 + Number(shownMinutes)
+  const change = ((typedMinuteOfDay - clockMinuteOfDay + 1.5 * minutesOfDay) % minutesOfDay) - minutesOfDay / 2
   return { kind: 'good', at: at + change * 60_000 }
 }
 

@@ -44,11 +44,11 @@ function renderField(context: OperatorContext, name: SearchField, { typed, fault
           name
         ]
   const notes = [...(hint === null ? [] : [`${name}-hint`]), ...(fault === undefined ? [] : [`${name}-error`])]
-  const described = html`${notes.length > 0 && html`aria-describedby="${notes.join(' ')}"`}
+  const describingAttributes = html`${notes.length > 0 && html`aria-describedby="${notes.join(' ')}"`}
   ${fault !== undefined && html`aria-invalid="true"`}`
   return html`<div class="field">
     <label for="${name}">${texts.fields[name]}</label>
-    ${name === 'ending' ? renderEndings(context, value, described) : html`<input id="${name}" name="${name}" type="text" value="${value}" autocapitalize="none" autocomplete="off" spellcheck="false" ${described} />`}
+    ${name === 'ending' ? renderEndings(context, value, describingAttributes) : html`<input id="${name}" name="${name}" type="text" value="${value}" autocapitalize="none" autocomplete="off" spellcheck="false" ${describingAttributes} />`}
     ${hint !== null && html`<p class="hint" id="${name}-hint">${hint}</p>`}
     ${fault !== undefined && html`<p class="field-error" id="${name}-error" role="alert">${fault}</p>`}
   </div>`
@@ -57,8 +57,11 @@ function renderField(context: OperatorContext, name: SearchField, { typed, fault
 /** Turns of older versions may have other codes, which an address can name. */
 function renderEndings(context: OperatorContext, chosen: string, described: Html): Html {
   const { turns: texts } = context.t.console
-  const own = ['completed', 'aborted', 'expired', ...Object.keys(errorCatalog).toSorted()]
-  const endings = [...own, ...(chosen === '' || [anyFailure, ...successEndings, ...own].includes(chosen) ? [] : [chosen])]
+  const knownEndings = ['completed', 'aborted', 'expired', ...Object.keys(errorCatalog).toSorted()]
+  const endings = [
+    ...knownEndings,
+    ...(chosen === '' || [anyFailure, ...successEndings, ...knownEndings].includes(chosen) ? [] : [chosen]),
+  ]
   const option = (value: string, text: string): Html =>
     html`<option value="${value}" ${value === chosen && html`selected`}>${text}</option>`
   return html`<select id="ending" name="ending" ${described}>

@@ -38,17 +38,17 @@ export async function readTurnSearch(
   context: OperatorContext,
   fields: readonly SearchField[] = searchFields,
 ): Promise<TurnSearch> {
-  const typed: Partial<Record<SearchField, string>> = {}
+  const typedFields: Partial<Record<SearchField, string>> = {}
   const faults: Partial<Record<SearchField, string>> = {}
   for (const name of fields) {
     const text = (context.query.get(name) ?? '').trim()
     if (text === '') continue
-    typed[name] = text.slice(0, maxChars[name])
+    typedFields[name] = text.slice(0, maxChars[name])
     const fault = findFault(context, name, text)
     if (fault !== null) faults[name] = fault
   }
-  const filter = await toFilter(context, typed, faults)
-  return { typed, filter, faults }
+  const filter = await toFilter(context, typedFields, faults)
+  return { typed: typedFields, filter, faults }
 }
 
 /** `?member=…`, or nothing. */
@@ -104,14 +104,14 @@ async function toFilter(
     use('request'),
   ]
   const [from, to] = [useTime('from'), useTime('to')]
-  const found = member === undefined ? undefined : await services.store.accounts.find(member)
+  const account = member === undefined ? undefined : await services.store.accounts.find(member)
   // A deleted account is found by its id.
-  if (member !== undefined && found === undefined && !/^acc_\w{1,40}$/.test(member)) faults.member = texts.noMember
+  if (member !== undefined && account === undefined && !/^acc_\w{1,40}$/.test(member)) faults.member = texts.noMember
   if (key !== undefined && member === undefined && (await services.store.apiKeys.find(key)) === undefined)
     faults.key = texts.keyNeedsMember
   if (from !== undefined && to !== undefined && from >= to) faults.to = texts.endsBefore
   return {
-    ...(member === undefined ? {} : { account: found?.id ?? member }),
+    ...(member === undefined ? {} : { account: account?.id ?? member }),
     ...(key === undefined ? {} : { credential: key }),
     ...(product === undefined ? {} : { product }),
     ...(target === undefined ? {} : { target: target === noTarget ? '' : target }),

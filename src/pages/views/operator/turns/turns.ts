@@ -39,7 +39,7 @@ export async function createTurnsView(page: PageContext): Promise<View> {
   const isBad = Object.keys(search.faults).length > 0 || (cursor !== '' && after === null)
   // Before the list, so that nothing is missing that it says is there.
   const progress = await turnHistory.readProgress()
-  const found: TurnPage = isBad
+  const turnPage: TurnPage = isBad
     ? { turns: [], next: null }
     : await turnHistory.listTurns(search.filter, { limit: pageSize, ...(after === null ? {} : { after }) })
   const isLive = !isBad && cursor === ''
@@ -50,12 +50,15 @@ export async function createTurnsView(page: PageContext): Promise<View> {
     ...(isLive ? { script: { name: 'console-turns', texts: {}, props: {} } } : {}),
     content: html`${renderTurnSearch(context, { path, fields: searchFields, search })}
       <section class="card" ${isLive && html`data-live-turns="${liveTurnsPath}${toSearchQuery(search.typed)}"`}>
-        ${found.turns.length === 0 ? renderNone(context, { isBad, isCursor: cursor !== '' }) : renderTurnTable(context, t.console.sections.turns, found.turns)}
+        ${turnPage.turns.length === 0 ? renderNone(context, { isBad, isCursor: cursor !== '' }) : renderTurnTable(context, t.console.sections.turns, turnPage.turns)}
         ${renderCursorPager(context, {
           label: t.console.sections.turns,
           first: `${path}${toSearchQuery(search.typed)}`,
           isFirst: cursor === '',
-          next: found.next === null ? null : `${path}${toSearchQuery(search.typed, `${found.next.startedAt}.${found.next.id}`)}`,
+          next:
+            turnPage.next === null
+              ? null
+              : `${path}${toSearchQuery(search.typed, `${turnPage.next.startedAt}.${turnPage.next.id}`)}`,
         })}
       </section>`,
   })
@@ -71,15 +74,15 @@ export async function openLiveTurns(context: OperatorContext): Promise<(context:
   const { filter, faults } = await readTurnSearch(context)
   const [param] = Object.keys(faults)
   if (param !== undefined) throw new GatewayError('invalid_request', { param })
-  let known: ReadonlySet<number> = new Set()
+  let knownIds: ReadonlySet<number> = new Set()
   return async ({ services, ...rest }) => {
     const { turnHistory } = services.membership
     const progress = await turnHistory.readProgress()
     const from = Math.max(filter.from ?? 0, services.clock.now() - liveSpanMs)
     const { turns } = await turnHistory.listTurns({ ...filter, from }, { limit: pageSize })
-    const added = turns.map(({ id }) => id).filter((id) => !known.has(id))
-    known = new Set(turns.map(({ id }) => id))
-    return { added, progress: describeProgress({ services, ...rest }, progress) }
+    const addedIds = turns.map(({ id }) => id).filter((id) => !knownIds.has(id))
+    knownIds = new Set(turns.map(({ id }) => id))
+    return { added: addedIds, progress: describeProgress({ services, ...rest }, progress) }
   }
 }
 

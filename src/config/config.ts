@@ -115,8 +115,8 @@ export function defineGateway(input: GatewayInput): GatewayInput {
 
 /** The configuration file: `GATEWAY_CONFIG`, else the shipped one. */
 export function resolveConfigFile(): string {
-  const chosen = env.text('GATEWAY_CONFIG')
-  return chosen === null ? resolveShippedFile() : resolve(chosen)
+  const chosenFile = env.text('GATEWAY_CONFIG')
+  return chosenFile === null ? resolveShippedFile() : resolve(chosenFile)
 }
 
 function resolveShippedFile(): string {
@@ -172,8 +172,8 @@ function checkLoaded(imported: unknown): GatewayConfig {
     throw new ConfigError(
       "PAYMENTS is set, but this configuration does not use it: set payments.demo = env.text('PAYMENTS') ?? false, or unset it.",
     )
-  const ignored = findIgnoredBackupVariable(config, places)
-  if (ignored !== null) throw new ConfigError(ignored)
+  const ignoredVariable = findIgnoredBackupVariable(config, places)
+  if (ignoredVariable !== null) throw new ConfigError(ignoredVariable)
   return config
 }
 
@@ -190,9 +190,9 @@ const backupVariables = ['BACKUP_EVERY', 'BACKUP_PASSPHRASE_FILE', 'BACKUP_KEEP_
 
 /** Imports a configuration file for its plugins alone, whatever its values are now. @throws ConfigError */
 export async function loadPlugins(file = resolveConfigFile()): Promise<GatewayConfig['plugins']> {
-  const parsed = configSchema.shape.plugins.safeParse(Reflect.get(Object(await importDefault(file)), 'plugins'))
-  if (!parsed.success) throw new ConfigError(`${file}: plugins are no list of plugins.`)
-  return parsed.data
+  const parsedPlugins = configSchema.shape.plugins.safeParse(Reflect.get(Object(await importDefault(file)), 'plugins'))
+  if (!parsedPlugins.success) throw new ConfigError(`${file}: plugins are no list of plugins.`)
+  return parsedPlugins.data
 }
 
 async function importDefault(file: string): Promise<unknown> {
@@ -203,19 +203,22 @@ async function importDefault(file: string): Promise<unknown> {
     if (error instanceof ConfigError) throw error
     throw new ConfigError(`${file} cannot be read: ${describeThrown(error)}`)
   }
-  const { default: exported } = module
-  if (exported === undefined) throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)
-  return exported
+  const { default: defaultExport } = module
+  if (defaultExport === undefined)
+    throw new ConfigError(`${file} must have a default export: export default defineGateway({ … })`)
+  return defaultExport
 }
 
 /** Checks a configuration. @throws ConfigError with one sentence per error */
 export function checkConfig(input: unknown): GatewayConfig {
-  const parsed = configSchema.safeParse(input)
-  if (!parsed.success)
-    throw new ConfigError(parsed.error.issues.map((issue) => appendSource(formatIssue(issue), issue.path, input)).join('\n'))
-  const errors = findCrossFieldErrors(parsed.data)
+  const parsedConfig = configSchema.safeParse(input)
+  if (!parsedConfig.success)
+    throw new ConfigError(
+      parsedConfig.error.issues.map((issue) => appendSource(formatIssue(issue), issue.path, input)).join('\n'),
+    )
+  const errors = findCrossFieldErrors(parsedConfig.data)
   if (errors.length > 0) throw new ConfigError(errors.map((fault) => appendSource(fault, parsePath(fault), input)).join('\n'))
-  return parsed.data
+  return parsedConfig.data
 }
 
 /** An error begins with its path: `mail.smtpUrl must …`, `upstreams.main.baseUrl: …`. */
@@ -244,11 +247,11 @@ function formatIssue(issue: z.core.$ZodIssue): string {
 }
 
 function formatUnknownKeys(place: string, keys: readonly string[]): string {
-  const known = keys.map((key) => {
-    const renamed = renamedKeys[key]
-    return renamed === undefined ? `'${key}'` : `'${key}' (it is now called '${renamed}')`
+  const describedKeys = keys.map((key) => {
+    const newName = renamedKeys[key]
+    return newName === undefined ? `'${key}'` : `'${key}' (it is now called '${newName}')`
   })
-  return `${place}: unknown key ${known.join(', ')}.`
+  return `${place}: unknown key ${describedKeys.join(', ')}.`
 }
 
 /** Former names of keys. Each name was used at one level only, so it identifies the key without its path. */

@@ -4,10 +4,10 @@ import { createPrivateNetworks } from '../system/cidr.ts'
 
 /** Loopback, link-local and private ranges, and names that resolve only inside a private network. */
 export function isPrivateHost(hostname: string): boolean {
-  const bare = hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '')
-  const family = isIP(bare)
-  if (family === 0) return !bare.includes('.') || privateNames.test(bare)
-  return privateNetworks.check(bare, family === 6 ? 'ipv6' : 'ipv4')
+  const bareHost = hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '')
+  const family = isIP(bareHost)
+  if (family === 0) return !bareHost.includes('.') || privateNames.test(bareHost)
+  return privateNetworks.check(bareHost, family === 6 ? 'ipv6' : 'ipv4')
 }
 
 const privateNames = /\.(?:local|internal|lan|home|localhost|localdomain|intranet|corp|home\.arpa)$/i

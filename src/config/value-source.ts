@@ -25,8 +25,8 @@ export function listUpstreamValues({ upstreams }: GatewayConfig, name: string): 
     const isDefault = key !== 'baseUrl' && isDeepStrictEqual(value, defaults[key])
     if (key === 'apiKey') return describeSecret(key, value, isDefault)
     if (key === 'headers') return describeSecret(key, Object.keys(Object(value)).length === 0 ? null : value, isDefault)
-    const shown = key === 'baseUrl' && value !== 'demo' ? redactUrl(String(value)) : value
-    return describeValue(key, value, { isDefault, shown })
+    const shownValue = key === 'baseUrl' && value !== 'demo' ? redactUrl(String(value)) : value
+    return describeValue(key, value, { isDefault, shown: shownValue })
   })
 }
 
@@ -35,10 +35,13 @@ export function listProductValues({ products }: GatewayConfig, id: string): read
   if (product === undefined) return []
   const { name, tier, contextLength, maxOutputTokens, targets } = product
   const defaults: Readonly<Record<string, unknown>> = productSchema.parse({ name, tier, contextLength, maxOutputTokens, targets })
-  const required = new Set(['name', 'tier', 'contextLength', 'maxOutputTokens', 'targets'])
+  const requiredKeys = new Set(['name', 'tier', 'contextLength', 'maxOutputTokens', 'targets'])
   return Object.entries(product).map(([key, value]) => {
     const models = key === 'targets' ? targets.map(({ model }) => model) : [value]
-    return describeValue(key, value, { isDefault: !required.has(key) && isDeepStrictEqual(value, defaults[key]), from: models })
+    return describeValue(key, value, {
+      isDefault: !requiredKeys.has(key) && isDeepStrictEqual(value, defaults[key]),
+      from: models,
+    })
   })
 }
 

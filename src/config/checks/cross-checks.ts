@@ -126,10 +126,10 @@ function findProductErrors({ products, upstreams }: GatewayConfig): string[] {
   for (const [id, product] of Object.entries(products)) {
     for (const { upstream, model } of product.targets) {
       if (!Object.hasOwn(upstreams, upstream)) errors.push(`products.${id}.targets: there is no upstream '${upstream}'.`)
-      const missing = product.capabilities.find((each) => each === 'image' || each === 'embedding')
-      if (upstreams[upstream]?.kind === 'anthropic' && missing !== undefined && model !== null)
+      const missingCapability = product.capabilities.find((each) => each === 'image' || each === 'embedding')
+      if (upstreams[upstream]?.kind === 'anthropic' && missingCapability !== undefined && model !== null)
         errors.push(
-          `products.${id}.targets: '${upstream}' is Anthropic's API, which has no ${missing === 'image' ? 'images' : 'embeddings'}.`,
+          `products.${id}.targets: '${upstream}' is Anthropic's API, which has no ${missingCapability === 'image' ? 'images' : 'embeddings'}.`,
         )
       if (upstreams[upstream]?.kind === 'gemini' && product.capabilities.includes('embedding') && model !== null)
         errors.push(`products.${id}.targets: embeddings of '${upstream}' are not offered; its kind is 'gemini'.`)

@@ -91,9 +91,9 @@ function findAddressErrors(
 }
 
 function findTemplateErrors(place: string, body: Exclude<PersonReceiver['body'], null>): string[] {
-  const parsed = parseTemplate(body)
-  if (parsed === undefined) return [`${place}.body is not JSON.`]
-  const text = JSON.stringify(parsed)
+  const parsedBody = parseTemplate(body)
+  if (parsedBody === undefined) return [`${place}.body is not JSON.`]
+  const text = JSON.stringify(parsedBody)
   const unknown = [...text.matchAll(templateFieldPattern)].flatMap(([field, name = '']) =>
     (templateFields as readonly string[]).includes(name) ? [] : [field],
   )
@@ -108,7 +108,7 @@ export function parseTemplate(body: string | Readonly<Record<string, unknown>>):
 }
 
 function isWebhookSecret(secret: string): boolean {
-  const encoded = secret.replace(/^whsec_/, '')
-  const bytes = Buffer.from(encoded, 'base64').length
-  return /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) && bytes >= 24 && bytes <= 64
+  const encodedKey = secret.replace(/^whsec_/, '')
+  const bytes = Buffer.from(encodedKey, 'base64').length
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(encodedKey) && bytes >= 24 && bytes <= 64
 }

@@ -33,12 +33,12 @@ function findPackErrors({ packs }: GatewayConfig): string[] {
 
 /** Of what is sold: an amount with more decimal places than its currency cannot be paid. */
 function findPriceErrors({ plans, packs }: GatewayConfig): string[] {
-  const listed: [place: string, prices: readonly { readonly amount: number; readonly currency: string }[]][] = [
+  const listedPrices: [place: string, prices: readonly { readonly amount: number; readonly currency: string }[]][] = [
     ...Object.entries(plans).map(([id, { prices }]): [string, typeof prices] => [`plans.${id}.prices`, prices]),
     ...packs.map(({ id, prices }): [string, typeof prices] => [`packs.${id}.prices`, prices]),
   ]
   return [
-    ...listed.flatMap(([place, prices]) =>
+    ...listedPrices.flatMap(([place, prices]) =>
       prices
         .filter(({ amount, currency }) => !isPayable(amount, currency))
         .map(({ amount, currency }) => `${place}: ${amount} ${currency} is no amount that can be paid in ${currency}; round it.`),
@@ -124,10 +124,10 @@ export function isPath(module: string): boolean {
 function findDemoErrors({ payments, listen }: GatewayConfig): string[] {
   if (!payments.demo) return []
   const { host, siteUrl, baseUrl, trustedProxies } = listen
-  const reached = [siteUrl, baseUrl].find((url) => url !== null && !isLoopbackHost(new URL(url).hostname))
+  const publicUrl = [siteUrl, baseUrl].find((url) => url !== null && !isLoopbackHost(new URL(url).hostname))
   if (!isLoopbackHost(host)) return [`payments.demo: this server listens on ${host}; on loopback alone nothing is given away.`]
-  if (reached !== undefined)
-    return [`payments.demo: this server is reached at ${reached}; anyone there could buy without paying.`]
+  if (publicUrl !== undefined)
+    return [`payments.demo: this server is reached at ${publicUrl}; anyone there could buy without paying.`]
   if (trustedProxies.length > 0)
     return ['payments.demo: listen.trustedProxies names a proxy, so that others could reach the page that pays without money.']
   return []

@@ -6,9 +6,9 @@ const hookNames = ['onRequest', 'onResponse', 'onEvent', 'onFailure', 'onSettle'
 
 /** One sentence per error; empty if the order is valid. */
 export function findOrderErrors(plugins: readonly AnyPlugin[]): string[] {
-  const malformed = plugins.flatMap(findFormErrors)
+  const formErrors = plugins.flatMap(findFormErrors)
   // The order of malformed plugins cannot be checked.
-  if (malformed.length > 0) return malformed
+  if (formErrors.length > 0) return formErrors
   const errors: string[] = []
   const providers = new Map<Slot, AnyPlugin>()
   const names = new Set<string>()
@@ -20,11 +20,11 @@ export function findOrderErrors(plugins: readonly AnyPlugin[]): string[] {
     if (names.has(plugin.name)) errors.push(`plugin '${plugin.name}' is listed twice; list it once`)
     names.add(plugin.name)
     for (const slot of plugin.needs ?? []) {
-      const earlier = providers.get(slot)
-      if (earlier === undefined) errors.push(describeMissingSlot(plugin, slot, plugins))
-      else if (earlier.on === 'turn' && plugin.on !== 'turn') {
+      const earlierPlugin = providers.get(slot)
+      if (earlierPlugin === undefined) errors.push(describeMissingSlot(plugin, slot, plugins))
+      else if (earlierPlugin.on === 'turn' && plugin.on !== 'turn') {
         errors.push(
-          `plugin '${plugin.name}' runs on every exchange but needs '${slot}', which '${earlier.name}' fills only on turns; add on: 'turn'`,
+          `plugin '${plugin.name}' runs on every exchange but needs '${slot}', which '${earlierPlugin.name}' fills only on turns; add on: 'turn'`,
         )
       }
     }

@@ -73,7 +73,7 @@ export class DeviceLoginService {
     const deviceCode = mintToken((size) => ids.bytes(size))
     for (let attempt = 0; attempt < maxMintAttempts; attempt++) {
       const userCode = mintUserCode((size) => ids.bytes(size))
-      const started = await store.deviceLogins.start(
+      const isStarted = await store.deviceLogins.start(
         {
           codeHash: hashToken(deviceCode),
           userCode,
@@ -87,7 +87,7 @@ export class DeviceLoginService {
         },
         deviceIntervalSeconds,
       )
-      if (started) {
+      if (isStarted) {
         return { deviceCode, userCode, expiresInSeconds: deviceCodeLifetimeMs / 1000, intervalSeconds: deviceIntervalSeconds }
       }
     }

@@ -109,13 +109,13 @@ export class SignInService {
       // Existing members get the same answer: they do not come in by signing up.
       if (signUpRefusal !== null) return { kind: 'no-sign-up', reason: signUpRefusal }
     }
-    const known = account !== undefined && this.#isKnownDevice(client, account.id)
-    if (!known) await attemptLimits.consumeForWiderNetworks('code-by-network', client.network, now, 'magic_link')
+    const isKnownDevice = account !== undefined && this.#isKnownDevice(client, account.id)
+    if (!isKnownDevice) await attemptLimits.consumeForWiderNetworks('code-by-network', client.network, now, 'magic_link')
     const mailbox = this.#toMailbox(address)
     const secrets = await emailVerification
-      .issue({ address, mailbox, network: client.network, known, passwordHash: null, invite, browser })
+      .issue({ address, mailbox, network: client.network, known: isKnownDevice, passwordHash: null, invite, browser })
       .catch(async (error: unknown) => {
-        if (!known) await attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
+        if (!isKnownDevice) await attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
         throw error
       })
     // An address that may not sign up gets no email, and the answer is the same and takes the same time.
@@ -123,11 +123,11 @@ export class SignInService {
     const pausedUntil = await this.#useNewAddressBudget(account?.id ?? (mayReceive ? null : mailbox), now)
     // A hash costs more than everything else here, so a refused request gets none.
     if (password !== null && pausedUntil === null)
-      await this.#addPassword(secrets.linkToken, password, { network: client.network, isKnownDevice: known }).catch(
+      await this.#addPassword(secrets.linkToken, password, { network: client.network, isKnownDevice }).catch(
         async (error: unknown) => {
           await emailVerification.discard(secrets.linkToken)
           if (account === undefined) await attemptLimits.restore(newAddressBudget, allNewAddresses)
-          if (!known) await attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
+          if (!isKnownDevice) await attemptLimits.restoreForWiderNetworks('code-by-network', client.network)
           throw error
         },
       )
@@ -135,7 +135,7 @@ export class SignInService {
     const outcome = await mailer.sendSignInCode({ to, isMember: account !== undefined, reader: client.reader }, secrets)
     if (outcome === 'unavailable') return { kind: 'mail_unavailable', retryAfterMs: mailRetryAfterMs }
     // A known device has an account for sure: its answer reveals nothing.
-    if (known || (outcome !== 'new_addresses_paused' && pausedUntil === null))
+    if (isKnownDevice || (outcome !== 'new_addresses_paused' && pausedUntil === null))
       return { kind: 'sent', isDelayed: outcome === 'delayed' }
     return { kind: 'new_addresses_paused', retryAfterMs: Math.max(mailRetryAfterMs, (pausedUntil ?? now) - now) }
   }
@@ -171,11 +171,11 @@ export class SignInService {
     const { attemptLimits, emailVerification, clock, rules } = this.#deps
     const verdict = parseEmail(email, rules)
     const address = verdict.kind === 'good' ? verdict.email : null
-    const known = await this.#isKnownDeviceFor(address, client)
-    if (!known) await attemptLimits.consumeForNetwork('verify-by-network', client.network, clock.now())
+    const isKnownDevice = await this.#isKnownDeviceFor(address, client)
+    if (!isKnownDevice) await attemptLimits.consumeForNetwork('verify-by-network', client.network, clock.now())
     const verifiedEmail = address === null ? undefined : await emailVerification.verifyCode(address, code, browser)
     if (verifiedEmail === undefined) return this.#recordFailure(address, 'code', client)
-    if (!known) await attemptLimits.restoreForNetwork('verify-by-network', client.network)
+    if (!isKnownDevice) await attemptLimits.restoreForNetwork('verify-by-network', client.network)
     return this.#signInVerified(verifiedEmail, invite, client)
   }
 
@@ -224,17 +224,17 @@ export class SignInService {
     const verdict = parseEmail(email, { ...rules, ...anyEmailDomain })
     const address = verdict.kind === 'good' ? verdict.email : null
     const record = address === null ? undefined : await this.#findSignInRecord(address)
-    const known = record !== undefined && this.#isKnownDevice(client, record.account.id)
-    const limitAndSubject: [AttemptLimitName, string] = known
+    const isKnownDevice = record !== undefined && this.#isKnownDevice(client, record.account.id)
+    const limitAndSubject: [AttemptLimitName, string] = isKnownDevice
       ? ['password-by-device', record.account.id]
       : ['password-by-address', hashMailbox(this.#toMailbox(address ?? email))]
-    if (!known) await attemptLimits.consumeForNetwork('password-by-network', client.network, now, 'email')
+    if (!isKnownDevice) await attemptLimits.consumeForNetwork('password-by-network', client.network, now, 'email')
     await attemptLimits.consume(...limitAndSubject, now, 'email')
     const usable = record !== undefined && record.account.status === 'active' && record.emailVerified
-    const hashClient = { network: client.network, isKnownDevice: known }
+    const hashClient = { network: client.network, isKnownDevice }
     const restoreAttempt = async (): Promise<void> => {
       await attemptLimits.restore(...limitAndSubject)
-      if (!known) await attemptLimits.restoreForNetwork('password-by-network', client.network)
+      if (!isKnownDevice) await attemptLimits.restoreForNetwork('password-by-network', client.network)
     }
     const { ok, rehash } = await passwords
       .verify(password, usable ? record.passwordHash : null, hashClient)
@@ -248,14 +248,14 @@ export class SignInService {
     if (openedSession === undefined) return this.#recordFailure(address, 'password', client)
     // A concurrent password change ended every other session before this session existed, so it is checked again.
     const latest = await store.accounts.findForSignIn(record.account.id)
-    const changed = latest?.passwordHash !== record.passwordHash
-    if (changed && !(await passwords.verify(password, latest?.passwordHash ?? null, hashClient)).ok) {
+    const isChanged = latest?.passwordHash !== record.passwordHash
+    if (isChanged && !(await passwords.verify(password, latest?.passwordHash ?? null, hashClient)).ok) {
       await store.sessions.end(record.account.id, openedSession.session.id)
       await writeAudit('session_ended', record.account.id, client, { session: openedSession.session.id })
       return this.#recordFailure(address, 'password', client)
     }
     await restoreAttempt()
-    if (rehash && !changed) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password, hashClient))
+    if (rehash && !isChanged) await store.accounts.setPasswordHash(record.account.id, await passwords.hash(password, hashClient))
     return { ...openedSession, kind: 'signed-in', isNewAccount: false, invited: false }
   }
 

@@ -23,7 +23,7 @@ export function createNotFoundHandler(layers: Layers, services: Services): Middl
     if (intendedPath === null && !/^\/v1(?:beta)?\//.test(ctx.path)) throw new GatewayError('not_found')
     services.telemetry.recordUnknownPath(
       getExchange(ctx, 'unmetered', services),
-      intendedPath === null ? toKnownPath(ctx.path) : misplaced,
+      intendedPath === null ? toKnownPath(ctx.path) : misplacedLabel,
     )
     throw new GatewayError('not_found', {
       message: intendedPath === null ? createNotFoundMessage(ctx, list) : createMisplacedMessage(ctx, intendedPath, services),
@@ -66,7 +66,7 @@ const knownPaths = [
 ] as const
 
 /** Metric label of one of our paths under a wrong base. */
-const misplaced = 'misplaced'
+const misplacedLabel = 'misplaced'
 
 function toKnownPath(path: string): string {
   return knownPaths.find((known) => path === known || path.startsWith(`${known}/`)) ?? 'other'

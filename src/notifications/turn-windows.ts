@@ -47,11 +47,11 @@ export class TurnWindows {
 }
 
 function readCount(metrics: readonly MetricsJson[]): TurnCount {
-  let [served, refused] = [0, 0]
+  let [servedTurns, refusedTurns] = [0, 0]
   for (const { labels, value } of listSamples(metrics, 'svc_turns_total')) {
     const { outcome, code = '' } = labels
-    if (outcome === 'completed' || outcome === 'aborted') served += value
-    else if (outcome === 'failed' && refusalCodes.has(code)) refused += value
+    if (outcome === 'completed' || outcome === 'aborted') servedTurns += value
+    else if (outcome === 'failed' && refusalCodes.has(code)) refusedTurns += value
   }
-  return { turns: served + refused, refused }
+  return { turns: servedTurns + refusedTurns, refused: refusedTurns }
 }

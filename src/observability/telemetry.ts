@@ -51,7 +51,7 @@ interface RequestOutcome {
 
 const breakerGaugeValues = { closed: 0, half_open: 1, open: 2 } as const
 /** Outcome of turns whose hold was released without them. */
-const expired = 'expired'
+const expiredLabel = 'expired'
 const maxPathChars = 200
 
 export class Telemetry {
@@ -303,8 +303,8 @@ export class Telemetry {
     // Turns of dead processes and threads, which no exchange can record any more, and those whose lease has ended.
     const releasedCount = vitals.releasedHolds - this.#reported.releasedHolds
     if (releasedCount > 0) {
-      metrics.turns.inc({ product: none, outcome: expired, code: none, api_format: none }, releasedCount)
-      metrics.refunds.inc({ code: expired }, releasedCount)
+      metrics.turns.inc({ product: none, outcome: expiredLabel, code: none, api_format: none }, releasedCount)
+      metrics.refunds.inc({ code: expiredLabel }, releasedCount)
     }
     this.#reported = {
       ...this.#reported,

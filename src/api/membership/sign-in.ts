@@ -32,7 +32,7 @@ const account = z
   })
   .meta({ id: 'Account' })
 
-const sent = z.strictObject({
+const sentResponse = z.strictObject({
   ok,
   sent: z.literal(true),
   delayed: z
@@ -65,7 +65,7 @@ export const startOtp = defineEndpoint({
   security: 'same_site',
   summary: 'Sends an email with a code and a link; a short-lived HttpOnly cookie binds the code to this browser.',
   body: z.object({ email, invite }),
-  response: sent,
+  response: sentResponse,
   errors: ['sign_in_method_disabled', 'invalid_request', 'temporarily_unavailable'],
 })
 
@@ -105,7 +105,7 @@ export const signUp = defineEndpoint({
   security: 'same_site',
   summary: 'As `auth/otp/start`; the code then creates the account with this password.',
   body: z.object({ email, password: newPassword, invite }),
-  response: sent,
+  response: sentResponse,
   errors: ['sign_in_method_disabled', 'invalid_request', 'sign_up_closed', 'temporarily_unavailable'],
 })
 
@@ -143,7 +143,7 @@ export const startReauthentication = defineEndpoint({
   path: '/api/membership/auth/reauthenticate',
   security: 'session_cookie',
   summary: 'Emails the account a code that confirms a change in this session; it cannot be used to sign in. No body is needed.',
-  response: sent,
+  response: sentResponse,
   errors: ['temporarily_unavailable'],
 })
 
@@ -163,7 +163,7 @@ export const startEmailChange = defineEndpoint({
   security: 'session_cookie',
   summary: 'Emails a code to the address that the account shall have.',
   body: z.object({ email, ...reauthenticationFields }),
-  response: sent,
+  response: sentResponse,
   errors: ['invalid_request', 'invalid_credentials', 'reauthentication_required', 'temporarily_unavailable'],
 })
 

@@ -18,7 +18,7 @@ const serializable = 'begin isolation level serializable'
 /** How long a migration step waits for a table lock; turns queue behind it, so it must be short. */
 const lockTimeoutMs = 500
 
-const kept: Dialect['kept'] = (table, { change, deletion }) =>
+const createImmutabilityTriggers: Dialect['kept'] = (table, { change, deletion }) =>
   [['update', change] as const, ['delete', deletion] as const].flatMap(([action, when]) =>
     when === null
       ? []
@@ -51,8 +51,8 @@ export const postgresDialect: Dialect = {
       return rows[0]?.alive ?? 0
     },
   },
-  sealed: (table) => kept(table, { change: sql`true`, deletion: sql`true` }),
-  kept,
+  sealed: (table) => createImmutabilityTriggers(table, { change: sql`true`, deletion: sql`true` }),
+  kept: createImmutabilityTriggers,
   after: (name, table, change, when, statement) => {
     const columns =
       typeof change === 'string' ? sql.raw(change) : sql`update of ${sql.join(change.update.map((column) => sql.ref(column)))}`

@@ -40,8 +40,8 @@ function createServer(context: McpRequestContext): Server {
   })
   server.setRequestHandler('tools/list', () => ({ tools: [...context.tools] }))
   server.setRequestHandler('tools/call', ({ params }) => {
-    const known = context.tools.some(({ name }) => name === params.name)
-    return context.call(parseCallOrThrow(known ? params.name : '', params.arguments, context))
+    const isKnownTool = context.tools.some(({ name }) => name === params.name)
+    return context.call(parseCallOrThrow(isKnownTool ? params.name : '', params.arguments, context))
   })
   return server
 }

@@ -18,10 +18,10 @@ export function checkOrigin(headers: IncomingHttpHeaders, { config, origins }: P
   const onLoopback = loopbackHosts.has(config.listen.host)
   if (onLoopback && !isOwnHost(host, origins)) throw new GatewayError('forbidden_origin')
   if (origin === undefined) return
-  const allowed = [origins.site, origins.base, ...config.search.allowedOrigins].some((own) => URL.parse(own)?.origin === origin)
+  const isAllowed = [origins.site, origins.base, ...config.search.allowedOrigins].some((own) => URL.parse(own)?.origin === origin)
   // During a trial on one machine, pages of this machine are allowed. Behind a public name they belong to visitors.
   const onThisMachine = onLoopback && isLoopbackOrigin(origins.site)
-  if (!allowed && !(onThisMachine && isLoopbackOrigin(origin))) throw new GatewayError('forbidden_origin')
+  if (!isAllowed && !(onThisMachine && isLoopbackOrigin(origin))) throw new GatewayError('forbidden_origin')
 }
 
 function isOwnHost(host: string | string[] | undefined, { site, base }: Services['origins']): boolean {

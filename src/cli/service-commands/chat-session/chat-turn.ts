@@ -66,7 +66,7 @@ export async function streamTurn(
     },
     'text/event-stream',
   )
-  const streamed: { text: string; model: string; finish?: string; usage?: unknown; charge?: TurnCharge | null } = {
+  const streamedTurn: { text: string; model: string; finish?: string; usage?: unknown; charge?: TurnCharge | null } = {
     text: '',
     model,
   }
@@ -75,29 +75,29 @@ export async function streamTurn(
       if (data === '[DONE]') break
       const event = parseEvent(data, exchange.requestId)
       if (isRecord(event['error'])) throw toStreamFailure(event, exchange.response, exchange.requestId)
-      if (typeof event['model'] === 'string') streamed.model = event['model']
-      if (isRecord(event['usage'])) streamed.usage = event['usage']
-      streamed.charge = readChargeField(event)
+      if (typeof event['model'] === 'string') streamedTurn.model = event['model']
+      if (isRecord(event['usage'])) streamedTurn.usage = event['usage']
+      streamedTurn.charge = readChargeField(event)
       const choice = getFirstChoice(event)
       const delta = isRecord(choice?.['delta']) ? choice['delta'] : undefined
-      if (typeof choice?.['finish_reason'] === 'string') streamed.finish = choice['finish_reason']
+      if (typeof choice?.['finish_reason'] === 'string') streamedTurn.finish = choice['finish_reason']
       if (typeof delta?.['reasoning_content'] === 'string' && delta['reasoning_content'] !== '')
         onReasoning(delta['reasoning_content'])
       if (typeof delta?.['content'] !== 'string' || delta['content'] === '') continue
-      streamed.text += delta['content']
+      streamedTurn.text += delta['content']
       onText(delta['content'])
     }
   } catch (error) {
-    if (signal?.aborted !== true || streamed.text === '') throw error
-    streamed.finish = 'stopped'
+    if (signal?.aborted !== true || streamedTurn.text === '') throw error
+    streamedTurn.finish = 'stopped'
   }
-  if (streamed.finish === undefined) throw createBrokenStreamFailure(exchange.requestId)
+  if (streamedTurn.finish === undefined) throw createBrokenStreamFailure(exchange.requestId)
   return {
-    text: streamed.text,
-    model: streamed.model,
-    finish_reason: streamed.finish,
-    usage: streamed.usage ?? null,
-    charge: streamed.charge ?? null,
+    text: streamedTurn.text,
+    model: streamedTurn.model,
+    finish_reason: streamedTurn.finish,
+    usage: streamedTurn.usage ?? null,
+    charge: streamedTurn.charge ?? null,
     request_id: exchange.requestId,
   }
 }

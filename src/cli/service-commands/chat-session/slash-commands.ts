@@ -25,7 +25,7 @@ export interface Conversation {
 /** What the conversation does next: reads a line, asks a question, or ends. */
 type NextStep = { readonly kind: 'read' } | { readonly kind: 'ask'; readonly question: string } | { readonly kind: 'exit' }
 
-const read: NextStep = { kind: 'read' }
+const readStep: NextStep = { kind: 'read' }
 
 /** Undefined for a line that is no command: `/etc/hosts` is a path. */
 export function parseSlashCommand(line: string): { readonly name: string; readonly argument: string } | undefined {
@@ -43,7 +43,7 @@ export async function runSlashCommand(
     case 'help':
     case '?':
       context.printNote(formatHelp(context))
-      return read
+      return readStep
     case 'exit':
     case 'quit':
       return { kind: 'exit' }
@@ -51,28 +51,28 @@ export async function runSlashCommand(
       conversation.messages = []
       conversation.question = undefined
       context.printNote({ en: 'A new conversation.', zh: '新的对话。' })
-      return read
+      return readStep
     case 'model':
     case 'models':
       await chooseModel(context, conversation, argument)
-      return read
+      return readStep
     case 'system':
       setSystem(context, conversation, argument)
-      return read
+      return readStep
     case 'save':
       saveConversation(context, conversation, argument)
-      return read
+      return readStep
     case 'retry':
       return retry(context, conversation)
     case 'image':
       await createImage(context, conversation, argument, signal)
-      return read
+      return readStep
     default:
       context.printNote({
         en: `There is no /${name}; nothing was sent. /help lists the commands; a leading space sends the line as it is.`,
         zh: `没有命令 /${name}，未发送。/help 查看可用命令；行首加空格可原样发送。`,
       })
-      return read
+      return readStep
   }
 }
 
@@ -134,7 +134,7 @@ function retry(context: Context, conversation: Conversation): NextStep {
   const { question, messages } = conversation
   if (question === undefined) {
     context.printNote({ en: 'There is no question to repeat.', zh: '没有可重新提出的问题。' })
-    return read
+    return readStep
   }
   const [lastQuestion, answer] = messages.slice(-2)
   if (lastQuestion?.content === question && answer?.role === 'assistant') conversation.messages = messages.slice(0, -2)

@@ -339,12 +339,12 @@ export class SshConnections {
     if (login !== connection.login) return
     const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('Pane is dead'))
     // 255 is ssh's own failure; any other number is the exit code of the remote shell.
-    const failed = connection.ssh.state === 'connecting' || pane.exit === 255
+    const hasFailed = connection.ssh.state === 'connecting' || pane.exit === 255
     this.#update(connection, {
-      state: failed ? 'failed' : 'closed',
+      state: hasFailed ? 'failed' : 'closed',
       explorer: null,
       exit: pane.exit,
-      reason: failed ? lines.slice(-5).join('\n') : null,
+      reason: hasFailed ? lines.slice(-5).join('\n') : null,
     })
   }
 

@@ -413,6 +413,17 @@ t.test('no function is assigned directly to a property', async (t) => {
   )
 })
 
+t.test('no constant is a bare participle, which hides what it holds', async (t) => {
+  const participles = `
+    added asked cached called changed chosen created done ended found given gone held kept known made named opened paid parsed queued
+    received refused removed seen sent shown started stored taken typed updated used wanted written`
+  const declaration = new RegExp(String.raw`\b(?:const|let) (?:${participles.trim().split(/\s+/).join('|')})\b.*`, 'g')
+  t.same(
+    sources.flatMap(({ path, code }) => [...code.matchAll(declaration)].map(([text]) => `${path}: ${text}`)),
+    [],
+  )
+})
+
 t.test('no source bypasses the type checker', async (t) => {
   for (const [name, use] of [
     ['any', /[:<|,(]\s*any\b(?!\s*[-:])|\bas any\b/],

@@ -4,34 +4,28 @@
  * as it is of use. The log contains neither addresses nor texts.
  */
 import type { Clock } from '../system/clock.ts'
-import { rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { DeliveryOutcome, EmailOutcome } from '../domain/member-mailer.ts'
-import { createFolder } from '../system/data-folder/create-folder.ts'
 import { formatDuration } from '../system/duration.ts'
 import type { ClaimedEmail, Email, EmailQueue } from './email-queue.ts'
 import type { EmailResult, MailStats } from './email-results.ts'
+import { createFolderTransport, deliverOnce } from './outgoing-mail.ts'
+import type { OutgoingMail } from './outgoing-mail.ts'
 import { findRetryDelay } from './retry-delay.ts'
-import { deliverBySmtp } from './smtp/smtp-delivery.ts'
-import { classifySmtpFailure, describeSmtpError } from './smtp/smtp-failure.ts'
-import { createSmtpTransport, toMessage } from './smtp/smtp-transport.ts'
-import type { AddressedEmail, EmailTransport, SmtpServer } from './smtp/smtp-transport.ts'
+import { classifySmtpFailure } from './smtp/smtp-failure.ts'
+import { createSmtpTransport } from './smtp/smtp-transport.ts'
+import type { AddressedEmail, EmailTransport } from './smtp/smtp-transport.ts'
 import { ThrottledLog } from './throttled-log.ts'
 
 interface MailerOptions {
-  /** Null writes files. */
-  readonly smtp: SmtpServer | null
-  readonly from: string
-  /** The folder for files. */
-  readonly outbox: string
+  readonly mail: OutgoingMail
   readonly log: Logger
   readonly ids: { next(prefix: string, now: number): string }
   readonly clock: Clock
   readonly queue: EmailQueue
   /** How long the server may take for each command. */
   readonly commandTimeoutMs?: number
-  /** How emails of the queue are sent; by default as `smtp` says. */
+  /** How emails of the queue are sent; by default as `mail` describes. */
   readonly transport?: EmailTransport
 }
 
@@ -66,15 +60,15 @@ export class Mailer {
 
   constructor(options: MailerOptions) {
     this.#options = options
-    const { smtp, queue, log, clock, commandTimeoutMs, transport } = options
+    const { mail, queue, log, clock, commandTimeoutMs, transport } = options
     this.#throttledLog = new ThrottledLog(log, clock)
     const maxConnections = maxWorkers.any + maxWorkers.memberCodes
     this.#transport =
       transport ??
-      (smtp === null
-        ? createFolderTransport(options)
-        : createSmtpTransport(smtp, { maxConnections, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) }))
-    if (smtp === null) log.info({ outbox: options.outbox }, 'no SMTP server is configured: emails are written to files')
+      (mail.smtp === null
+        ? createFolderTransport(mail)
+        : createSmtpTransport(mail.smtp, { maxConnections, ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }) }))
+    if (mail.smtp === null) log.info({ outbox: mail.outbox }, 'no SMTP server is configured: emails are written to files')
     this.#queue = queue
     queue.start({ onDue: () => this.#startWorker(), onExpired: (count) => this.#recordExpired(count) })
   }
@@ -100,15 +94,9 @@ export class Mailer {
 
   /** Sends an email once, now, past the queue, and never rejects. The emails of the queue have connections of their own. */
   async deliver(email: AddressedEmail, signal: AbortSignal): Promise<DeliveryOutcome> {
-    const { smtp, log, ids, clock } = this.#options
+    const { mail, log, ids, clock } = this.#options
     const id = ids.next('mail_', clock.now())
-    const { outcome, reason } =
-      smtp === null
-        ? await this.#transport.send(email, id).then(
-            () => ({ outcome: 'sent', reason: null }) as const,
-            (error: unknown) => ({ outcome: 'unavailable', reason: describeSmtpError(error) }) as const,
-          )
-        : await deliverBySmtp(smtp, email, signal, clock)
+    const { outcome, reason } = await deliverOnce(mail, email, { id, signal, clock })
     this.#results[outcomeResults[outcome]] += 1
     if (outcome === 'sent') log.info({ mail: id, subject: email.kind }, 'an email was sent')
     else log.warn({ mail: id, subject: email.kind, outcome, reason }, 'an email was not sent')
@@ -265,21 +253,4 @@ const outcomeResults = {
 
 function isAddressed(email: Email): email is Email & AddressedEmail {
   return email.to !== null
-}
-
-export function createFolderTransport({ from, outbox }: Pick<MailerOptions, 'from' | 'outbox'>): EmailTransport {
-  return {
-    async send(email, id) {
-      const { createTransport } = await import('nodemailer')
-      const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' })
-      createFolder(outbox, 0o700)
-      const { message } = await transport.sendMail(toMessage(from, email))
-      const file = join(outbox, `${id}.eml`)
-      // A program that watches the folder sees complete files only.
-      await writeFile(`${file}.part`, message as Buffer, { mode: 0o600 })
-      await rename(`${file}.part`, file)
-    },
-    verify: async () => undefined,
-    close: () => undefined,
-  }
 }

@@ -1,9 +1,7 @@
 /** Sends one email of a command at once: by the configured server, or as a file where none is configured. */
-import { join } from 'node:path'
-import { toSmtpServer } from '../config/smtp-server.ts'
-import { createFolderTransport } from '../mail/mailer.ts'
+import { toOutgoingMail } from '../config/outgoing-mail.ts'
+import { deliverOnce } from '../mail/outgoing-mail.ts'
 import type { AddressedEmail } from '../mail/smtp/smtp-transport.ts'
-import { deliverBySmtp } from '../mail/smtp/smtp-delivery.ts'
 import { systemClock } from '../system/clock.ts'
 import type { Installation } from './installation.ts'
 
@@ -14,9 +12,7 @@ export async function deliverEmail(
   { config, ids, clock }: Pick<Installation, 'config' | 'ids' | 'clock'>,
   email: AddressedEmail,
 ): Promise<string | null> {
-  const smtp = toSmtpServer(config)
-  if (smtp !== null) return (await deliverBySmtp(smtp, email, systemClock.deadline(timeoutMs), systemClock)).reason
-  const folder = createFolderTransport({ from: config.mail.from, outbox: join(config.store.dataDir, 'outbox') })
-  await folder.send(email, ids.next('mail_', clock.now()))
-  return null
+  const id = ids.next('mail_', clock.now())
+  const signal = systemClock.deadline(timeoutMs)
+  return (await deliverOnce(toOutgoingMail(config), email, { id, signal, clock: systemClock })).reason
 }

@@ -1,6 +1,6 @@
 /** Resources that a server has once for all its threads: the data folder, the store, mail, and the demo upstream. */
 import type { GatewayConfig } from '../config/config.ts'
-import { toSmtpServer } from '../config/smtp-server.ts'
+import { toOutgoingMail } from '../config/outgoing-mail.ts'
 import { describeMissingPlans } from '../domain/services/missing-plans.ts'
 import type { Clock } from '../system/clock.ts'
 import { DataFolder } from '../system/data-folder/data-folder.ts'
@@ -50,15 +50,7 @@ export async function openProcessResources({
   })
   for (const sentence of await describeMissingPlans(store.accounts, config)) log.warn(sentence)
   const demo = usesDemo(config) ? await startDemo(clock) : null
-  const mailer = new Mailer({
-    smtp: toSmtpServer(config),
-    from: config.mail.from,
-    outbox: folder.outbox,
-    log,
-    ids,
-    clock,
-    queue: emailQueue,
-  })
+  const mailer = new Mailer({ mail: toOutgoingMail(config), log, ids, clock, queue: emailQueue })
   return {
     ...installation,
     folder,

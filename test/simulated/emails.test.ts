@@ -33,9 +33,7 @@ function openMail(answerTo: (attempt: Attempt, count: number) => Promise<void> |
     close: () => undefined,
   }
   const mailer = new Mailer({
-    smtp: null,
-    from: 'svc <no-reply@example.com>',
-    outbox: '',
+    mail: { smtp: null, from: 'svc <no-reply@example.com>', outbox: '' },
     log: createLog('silent', { write: () => undefined }).log,
     ids: createIds(),
     clock,

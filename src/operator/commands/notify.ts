@@ -1,16 +1,14 @@
 /** `svc-gateway notify`: tries receivers of notifications, and shows and repeats deliveries. */
-import { toSmtpServer } from '../../config/smtp-server.ts'
+import { toOutgoingMail } from '../../config/outgoing-mail.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { DeliveryRecord, DeliveryState } from '../../domain/notification.ts'
-import { createFolderTransport } from '../../mail/mailer.ts'
-import { deliverBySmtp } from '../../mail/smtp/smtp-delivery.ts'
+import { deliverOnce } from '../../mail/outgoing-mail.ts'
 import { ReceiverConnections } from '../../notifications/receivers/receiver-connections.ts'
 import { createReceivers, createTestEvent } from '../../notifications/receivers/receiver.ts'
 import type { ReceiverDeps } from '../../notifications/receivers/receiver.ts'
 import { systemClock } from '../../system/clock.ts'
-import { DataFolder } from '../../system/data-folder/data-folder.ts'
 import { createIds } from '../../system/ids.ts'
 import { formatTime, formatZone } from '../../system/terminal/format-time.ts'
 import { CommandError, withInstallation } from '../installation.ts'
@@ -68,12 +66,10 @@ function requireReceiver({ notifications: { people, webhooks } }: GatewayConfig,
 
 /** As the server sends emails: by SMTP, or into the folder. */
 function createMailDelivery(config: GatewayConfig): ReceiverDeps['deliverMail'] {
-  const server = toSmtpServer(config)
-  if (server !== null) return async (email, signal) => (await deliverBySmtp(server, email, signal, systemClock)).outcome
-  const { outbox } = new DataFolder(config.store.dataDir)
-  return async (email) => {
-    await createFolderTransport({ from: config.mail.from, outbox }).send(email, createIds().next('mail_', systemClock.now()))
-    return 'sent'
+  const mail = toOutgoingMail(config)
+  return async (email, signal) => {
+    const id = createIds().next('mail_', systemClock.now())
+    return (await deliverOnce(mail, email, { id, signal, clock: systemClock })).outcome
   }
 }
 

@@ -45,9 +45,11 @@ export function createTestMailer(t: Test, options: TestMailerOptions): TestMaile
   const queue = new LocalEmailQueue({ clock: clock.clock, spool })
   const from = smtp.from ?? 'svc <no-reply@localhost>'
   const mailer = new Mailer({
-    smtp: url === null ? null : { url, from, allowPlaintextPassword: false, siteHost: null, ...smtp },
-    from,
-    outbox,
+    mail: {
+      smtp: url === null ? null : { url, from, allowPlaintextPassword: false, siteHost: null, ...smtp },
+      from,
+      outbox,
+    },
     log,
     ids: createIds(),
     clock: clock.clock,

@@ -1,7 +1,7 @@
 /** Doctor checks of outgoing email. */
 import { resolve } from 'node:path'
 import type { GatewayConfig } from '../../../config/config.ts'
-import { toSmtpServer } from '../../../config/smtp-server.ts'
+import { toOutgoingMail } from '../../../config/outgoing-mail.ts'
 import { renderTestEmail } from '../../../mail/templates/email-templates.ts'
 import { SenderRefused, examineSmtpServer, sendTestEmail } from '../../../mail/smtp/smtp-examination.ts'
 import { isPrivateCertificateError } from '../../../mail/smtp/smtp-failure.ts'
@@ -18,9 +18,9 @@ export async function checkMail(
   testAddress?: string,
   timeoutMs?: number,
 ): Promise<HealthCheck[]> {
-  const server = toSmtpServer(config)
+  const { smtp: server, outbox } = toOutgoingMail(config)
   if (server === null) {
-    const detail = `no SMTP_URL: mail goes to ${resolve(config.store.dataDir, 'outbox')}`
+    const detail = `no SMTP_URL: mail goes to ${resolve(outbox)}`
     return [{ what, ok: testAddress === undefined, detail: testAddress === undefined ? detail : `${detail}, so none was sent` }]
   }
   const { host, hostname } = new URL(server.url)

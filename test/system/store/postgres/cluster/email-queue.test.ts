@@ -287,10 +287,9 @@ if (postgres !== undefined) {
 
 function createMailer(smtpUrl: string, lines: string[], queue: EmailQueue): Mailer {
   const clock = createClock({})
+  const from = 'svc <no-reply@localhost>'
   return new Mailer({
-    smtp: { url: smtpUrl, from: 'svc <no-reply@localhost>', allowPlaintextPassword: false, siteHost: null },
-    from: 'svc <no-reply@localhost>',
-    outbox: '',
+    mail: { smtp: { url: smtpUrl, from, allowPlaintextPassword: false, siteHost: null }, from, outbox: '' },
     log: createTestLog(lines),
     ids: createIds(),
     clock,

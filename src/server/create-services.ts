@@ -1,7 +1,6 @@
 /** Creates the services of one serving thread from the resources of its process. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
-import type { BodyBudgetBounds } from '../access/limits/body-budget.ts'
 import type { Limits } from '../access/limits/limits.ts'
 import { Credentials } from '../access/credentials.ts'
 import { createOneTimePasswords } from '../access/one-time-passwords.ts'
@@ -253,17 +252,6 @@ function createBodyParser({ clock, log }: ServiceDeps, settings: BodyParserSetti
 export function setOrigins({ origins, config: { listen } }: Pick<CreatedServices, 'origins' | 'config'>, url: string): void {
   origins.site = listen.siteUrl ?? url
   origins.base = listen.baseUrl ?? origins.site
-}
-
-/** One body of the largest size always fits, whatever the configuration says. */
-export function getBodyBudgetBounds(limits: GatewayConfig['limits']): BodyBudgetBounds {
-  const { chatBodyBytes, agentBodyBytes, embeddingBodyBytes, mcpBodyBytes, otherBodyBytes } = limits
-  const largestBytes = Math.max(chatBodyBytes, agentBodyBytes, embeddingBodyBytes, mcpBodyBytes, otherBodyBytes)
-  return {
-    perAccountBytes: Math.max(limits.accountBodiesBytes, largestBytes),
-    perAddressBytes: Math.max(limits.addressBodiesBytes, otherBodyBytes),
-    totalBytes: Math.max(limits.allBodiesBytes, 2 * largestBytes),
-  }
 }
 
 /**

@@ -1,11 +1,10 @@
 /** A server that serves with its own thread. Tests open it too, so that they run what production runs. */
-import { createLimits } from '../access/limits/create-limits.ts'
-import { createLocalLimits } from '../access/limits/memory.ts'
 import { DatabaseProbe } from '../services/health/database-probe.ts'
 import { getNotReadyReasons } from '../services/health/readiness.ts'
-import { createServices, getBodyBudgetBounds, maxConcurrentHashes } from './create-services.ts'
+import { createServices, maxConcurrentHashes } from './create-services.ts'
 import { DoctorProcess } from './console/doctor-process.ts'
 import { FigureSampler } from './console/figure-sampler.ts'
+import { openLimits } from './open-limits.ts'
 import { openServer } from './server.ts'
 import type { Server, ServerOptions, ServerParts, ServingThreads } from './server.ts'
 import { openWorkerRuntime } from './worker-runtime.ts'
@@ -24,17 +23,9 @@ interface ServingThread extends ServingThreads {
 }
 
 async function openServingThread(parts: ServerParts): Promise<ServingThread> {
-  const { config, clock, log, store, telemetry, resources } = parts
-  const { mailer, imageFiles, createRateLimitStore } = resources
-  const limits = await createLimits({
-    url: config.limits.url,
-    slug: config.brand.slug,
-    local: createLocalLimits({ maxWaitMs: config.limits.concurrencyWaitMs, bodies: getBodyBudgetBounds(config.limits), clock }),
-    createSharedStore: createRateLimitStore,
-    nodes: () => store.cluster?.countNodes() ?? 1,
-    clock,
-    log,
-  })
+  const { clock, store, telemetry, resources } = parts
+  const { mailer, imageFiles } = resources
+  const limits = await openLimits(parts, resources)
   const services = createServices({ ...parts, limits, imageFiles, mail: mailer, maxConcurrentHashes })
   const figures = new FigureSampler(clock, async () => [await telemetry.metricsJson()])
   const doctor = new DoctorProcess()

@@ -11,8 +11,9 @@ import { startModelDiscovery } from '../upstream/target/model-discovery.ts'
 import { followTakenOutTargets } from '../services/routing/target-routing.ts'
 import { getNotReadyReasons } from '../services/health/readiness.ts'
 import { ConfiguredApp } from './reload/configured-app.ts'
-import { getBodyBudgetBounds, setOrigins } from './create-services.ts'
+import { setOrigins } from './create-services.ts'
 import type { CreatedServices } from './create-services.ts'
+import { getBodyBudgetBounds } from './open-limits.ts'
 
 const pollMs = 20
 

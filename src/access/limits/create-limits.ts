@@ -39,16 +39,7 @@ export async function createLimits(deps: LimitsDeps): Promise<Limits> {
     onRecovered: (lostMs) => log.info({ server, lostMs }, `${name} answers again and counts the requests per minute`),
   })
   await distributed.open()
-  return {
-    byAddress: distributed,
-    byAccount: distributed,
-    concurrency: local.concurrency,
-    tokenCounts: local.tokenCounts,
-    bodies: local.bodies,
-    retryTimes: local.retryTimes,
-    costlyMedia: local.costlyMedia,
-    distributed,
-  }
+  return { ...local, byAddress: distributed, byAccount: distributed, distributed }
 }
 
 interface StoreLocation {

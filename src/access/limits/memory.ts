@@ -7,6 +7,7 @@ import type { LocalLimits, LocalRateLimit, RateDecision } from './limits.ts'
 import { decide, minuteMs, requestUnits, decayUnits } from './limits.ts'
 import { CostlyMedia } from './costly-media.ts'
 import { createProcessBudgetMemory, openProcessBudgets } from './process-budgets.ts'
+import type { ProcessBudgetMemory } from './process-budgets.ts'
 import { RetryTimes } from './retry-times.ts'
 
 const sweepEveryMs = 30_000
@@ -57,6 +58,13 @@ export class MemoryRateLimit implements LocalRateLimit {
   }
 }
 
+/** What the serving threads of one process count together. */
+export interface SharedLimits extends Pick<LocalLimits, 'byAddress' | 'byAccount'> {
+  readonly budgets: ProcessBudgetMemory
+  /** From 0. */
+  readonly thread: number
+}
+
 /** The bounds of `limits` in the configuration; the defaults are those of tests that bound nothing. */
 interface LocalLimitOptions extends ConcurrencyLimiterOptions {
   readonly bodies?: BodyBudgetBounds
@@ -64,15 +72,25 @@ interface LocalLimitOptions extends ConcurrencyLimiterOptions {
 
 export function createLocalLimits(
   { maxWaitMs, bodies = unlimitedBodies, clock = systemClock }: LocalLimitOptions = { maxWaitMs: 0 },
+  { byAddress, byAccount, budgets, thread }: SharedLimits = createLimitsOfOneThread(),
 ): LocalLimits {
   return {
-    byAddress: new MemoryRateLimit(),
-    byAccount: new MemoryRateLimit(),
+    byAddress,
+    byAccount,
     concurrency: new ConcurrencyLimiter({ maxWaitMs, clock }),
-    ...openProcessBudgets(createProcessBudgetMemory(1), 0, { bodies, maxWaitMs, clock }),
+    ...openProcessBudgets(budgets, thread, { bodies, maxWaitMs, clock }),
     retryTimes: new RetryTimes(),
     costlyMedia: new CostlyMedia(),
     distributed: null,
+  }
+}
+
+function createLimitsOfOneThread(): SharedLimits {
+  return {
+    byAddress: new MemoryRateLimit(),
+    byAccount: new MemoryRateLimit(),
+    budgets: createProcessBudgetMemory(1),
+    thread: 0,
   }
 }
 

@@ -1,11 +1,6 @@
 /** A worker: one thread that serves, with everything of its own but the ledger's writer, the limits, the mail and the log. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import { ConcurrencyLimiter } from '../../access/limits/concurrency-limiter.ts'
-import { CostlyMedia } from '../../access/limits/costly-media.ts'
-import { RetryTimes } from '../../access/limits/retry-times.ts'
-import { openProcessBudgets } from '../../access/limits/process-budgets.ts'
-import { createLimits } from '../../access/limits/create-limits.ts'
 import { SharedMemoryRateLimit } from '../../access/limits/shared-memory.ts'
 import { ConfigError, loadPlugins } from '../../config/config.ts'
 import type { WorkerStore } from '../../store/sqlite/worker-store.ts'
@@ -18,8 +13,9 @@ import { collectSecrets } from '../../config/secrets.ts'
 import { createLog, createBufferedLog } from '../../observability/log.ts'
 import { Telemetry } from '../../observability/telemetry.ts'
 import { BackgroundJobs } from '../background-jobs.ts'
-import { createServices, getBodyBudgetBounds } from '../create-services.ts'
+import { createServices } from '../create-services.ts'
 import type { CreatedServices } from '../create-services.ts'
+import { openLimits } from '../open-limits.ts'
 import { getNotReadyReasons } from '../../services/health/readiness.ts'
 import { openPaymentProviders } from '../../payments/open-payment-providers.ts'
 import type { WorkerRuntime } from '../worker-runtime.ts'
@@ -120,27 +116,18 @@ async function openWorker(start: WorkerInit, main: WorkerRpc<MainRequests, Worke
     onFault: (code) => main.notify('databaseError', code),
   })
   const telemetry = new Telemetry(ownLog)
-  const limits = await createLimits({
-    url: config.limits.url,
-    slug: config.brand.slug,
-    local: {
-      byAddress: new SharedMemoryRateLimit(start.limits.byAddress, worker),
-      byAccount: new SharedMemoryRateLimit(start.limits.byAccount, worker),
-      concurrency: new ConcurrencyLimiter({ maxWaitMs: config.limits.concurrencyWaitMs, clock }),
-      ...openProcessBudgets(start.budgets, share.index, {
-        bodies: getBodyBudgetBounds(config.limits),
-        maxWaitMs: config.limits.concurrencyWaitMs,
-        clock,
-      }),
-      retryTimes: new RetryTimes(),
-      costlyMedia: new CostlyMedia(),
-      distributed: null,
+  const limits = await openLimits(
+    { config, store, clock, log },
+    {
+      shared: {
+        byAddress: new SharedMemoryRateLimit(start.limits.byAddress, worker),
+        byAccount: new SharedMemoryRateLimit(start.limits.byAccount, worker),
+        budgets: start.budgets,
+        thread: share.index,
+      },
+      createRateLimitStore: null,
     },
-    createSharedStore: null,
-    nodes: () => store.cluster?.countNodes() ?? 1,
-    clock,
-    log,
-  })
+  )
   const folder = new DataFolder(config.store.dataDir)
   const secret = Buffer.from(start.secret)
   const services = createServices({

@@ -1,10 +1,9 @@
 /** The query of a search: one rule for all entry points. */
 import { maxLengths } from '../../api/search-document.ts'
 import { invalidRequest } from '../../errors.ts'
+import type { PluginSettings } from '../../exchange/plugins/plugin-services.ts'
 import { isRecord, getLastUserMessage } from '../../exchange/request/chat-request.ts'
 import type { ChatRequest } from '../../exchange/request/chat-request.ts'
-
-type SearchSettings = { readonly search: { readonly backend: string; readonly maxResults: number } }
 
 /** @param param the field's name in errors. @throws GatewayError `invalid_request` */
 export function parseQuery(value: unknown, param: string): string {
@@ -39,7 +38,7 @@ export function extractQuery(chat: Pick<ChatRequest, 'messages'>): string {
  * The request reduced to what a search uses. Hold and price follow from it alone, so a query costs the same through every entry point and in
  * any conversation.
  */
-export function toSearchRequest(chat: ChatRequest, config: SearchSettings): ChatRequest {
+export function toSearchRequest(chat: ChatRequest, config: Pick<PluginSettings, 'search'>): ChatRequest {
   const messages = [{ role: 'user', content: extractQuery(chat) }]
   const unreadBytes = estimateReadingBytes(config)
   return {
@@ -64,7 +63,7 @@ export function createSearchRequest(query: string, model: string): ChatRequest {
 }
 
 /** If an engine only returns results, a model reads them, which is part of the price. */
-function estimateReadingBytes({ search }: SearchSettings): number {
+function estimateReadingBytes({ search }: Pick<PluginSettings, 'search'>): number {
   return search.backend === 'upstream' ? 0 : search.maxResults * bytesPerSource
 }
 

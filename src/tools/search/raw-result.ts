@@ -1,6 +1,10 @@
 /** Search backends and their results, not sanitised; `document.ts` converts them. */
 import type { Exchange, Slots, Usage } from '../../exchange/exchange.ts'
 import type { CallContext } from '../../exchange/plugins/plugin-chain.ts'
+import type { GatewayConfig } from '../../config/config.ts'
+
+/** The check of the configuration requires the address and the key of the chosen engine. */
+export type SearchSettings = GatewayConfig['search']
 
 /** An upstream model with search, or a search engine. */
 export interface SearchBackend {

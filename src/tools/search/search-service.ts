@@ -8,14 +8,13 @@ import { UpstreamFailure } from '../../exchange/upstream-failure.ts'
 import type { Forwarder } from '../../upstream/forward.ts'
 import { isPlausible, bytesToTokens } from '../../upstream/response/usage.ts'
 import { addGroundedAnswer } from './grounded-answer.ts'
-import type { SearchBackend, SearchContext } from './raw-result.ts'
+import type { RawResult, SearchBackend, SearchContext, SearchSettings } from './raw-result.ts'
 import { createBraveBackend } from './backends/brave.ts'
 import { createSearxngBackend } from './backends/searxng.ts'
 import { createTavilyBackend } from './backends/tavily.ts'
 import { createUpstreamModelBackend } from './backends/upstream-model.ts'
 import { toDocument } from './document.ts'
 import { SearchEngineClient } from './engine-client.ts'
-import type { RawResult } from './raw-result.ts'
 import { extractQuery } from './query.ts'
 import type { SearchDocument } from '../../api/search-document.ts'
 import { createDocumentJsonSchema, createDocumentSchema } from './document-schema.ts'
@@ -88,22 +87,20 @@ export class SearchService {
 }
 
 function createBackend(
-  config: Services['config']['search'],
+  settings: SearchSettings,
   engine: SearchEngineClient,
   forwarder: Forwarder,
   services: Pick<Services, 'upstreams'>,
 ): SearchBackend {
-  const { maxResults, endpoint } = config
-  switch (config.backend) {
+  switch (settings.backend) {
     case 'upstream':
       return createUpstreamModelBackend(forwarder, services)
     case 'searxng':
-      // The configuration check requires the address, and the keys used below.
-      return createSearxngBackend(engine, { address: config.searxngUrl ?? '', maxResults })
+      return createSearxngBackend(engine, settings)
     case 'tavily':
-      return createTavilyBackend(engine, { endpoint, apiKey: config.apiKey ?? '', maxResults })
+      return createTavilyBackend(engine, settings)
     case 'brave':
-      return createBraveBackend(engine, { endpoint, apiKey: config.apiKey ?? '', maxResults })
+      return createBraveBackend(engine, settings)
   }
 }
 

@@ -1,20 +1,13 @@
 /** Brave Search: returns results; a model writes the answer. */
 import { isRecord } from '../../../exchange/request/chat-request.ts'
-import type { SearchBackend } from '../raw-result.ts'
 import type { SearchEngineClient } from '../engine-client.ts'
-import type { RawResult } from '../raw-result.ts'
-
-interface BraveOptions {
-  readonly endpoint: string | null
-  readonly apiKey: string
-  readonly maxResults: number
-}
+import type { RawResult, SearchBackend, SearchSettings } from '../raw-result.ts'
 
 /** Brave refuses longer queries. */
 const maxQueryWords = 50
 const maxQueryChars = 400
 
-export function createBraveBackend(engine: SearchEngineClient, { endpoint, apiKey, maxResults }: BraveOptions): SearchBackend {
+export function createBraveBackend(engine: SearchEngineClient, { endpoint, apiKey, maxResults }: SearchSettings): SearchBackend {
   const base = `${endpoint ?? 'https://api.search.brave.com/res/v1'}/web/search`
   return {
     async search(context) {
@@ -25,7 +18,7 @@ export function createBraveBackend(engine: SearchEngineClient, { endpoint, apiKe
         text_decorations: 'false',
         safesearch: 'moderate',
       }).toString()
-      const headers = { 'x-subscription-token': apiKey, accept: 'application/json' }
+      const headers = { 'x-subscription-token': apiKey ?? '', accept: 'application/json' }
       return parseBraveResult(await engine.request({ method: 'GET', url, headers }, context), maxResults)
     },
   }

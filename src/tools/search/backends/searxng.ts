@@ -1,16 +1,12 @@
 /** SearXNG, a self-hosted engine: returns results; a model writes the answer. Needs `formats: [html, json]` in its settings. */
 import { isRecord } from '../../../exchange/request/chat-request.ts'
-import type { SearchBackend } from '../raw-result.ts'
 import type { SearchEngineClient } from '../engine-client.ts'
-import type { RawResult } from '../raw-result.ts'
+import type { RawResult, SearchBackend, SearchSettings } from '../raw-result.ts'
 
-export function createSearxngBackend(
-  engine: SearchEngineClient,
-  { address, maxResults }: { readonly address: string; readonly maxResults: number },
-): SearchBackend {
+export function createSearxngBackend(engine: SearchEngineClient, { searxngUrl, maxResults }: SearchSettings): SearchBackend {
   return {
     async search(context) {
-      const url = new URL(`${address}/search`)
+      const url = new URL(`${searxngUrl ?? ''}/search`)
       url.search = new URLSearchParams({ q: context.query, format: 'json', safesearch: '1' }).toString()
       return parseSearxngResult(await engine.request({ method: 'GET', url, headers: {} }, context), maxResults)
     },

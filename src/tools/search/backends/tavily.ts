@@ -1,21 +1,14 @@
 /** Tavily: returns results, and an answer if it can. */
 import { isRecord } from '../../../exchange/request/chat-request.ts'
-import type { SearchBackend } from '../raw-result.ts'
 import type { SearchEngineClient } from '../engine-client.ts'
-import type { RawResult } from '../raw-result.ts'
+import type { RawResult, SearchBackend, SearchSettings } from '../raw-result.ts'
 
-interface TavilyOptions {
-  readonly endpoint: string | null
-  readonly apiKey: string
-  readonly maxResults: number
-}
-
-export function createTavilyBackend(engine: SearchEngineClient, { endpoint, apiKey, maxResults }: TavilyOptions): SearchBackend {
+export function createTavilyBackend(engine: SearchEngineClient, { endpoint, apiKey, maxResults }: SearchSettings): SearchBackend {
   const url = new URL(`${endpoint ?? 'https://api.tavily.com'}/search`)
   return {
     async search(context) {
       const body = JSON.stringify({ query: context.query, max_results: maxResults, include_answer: true, search_depth: 'basic' })
-      const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
+      const headers = { authorization: `Bearer ${apiKey ?? ''}`, 'content-type': 'application/json' }
       return parseTavilyResult(await engine.request({ method: 'POST', url, headers, body, errorNames }, context), maxResults)
     },
   }

@@ -44,6 +44,8 @@ export interface ObserverDeps {
 
 export type ObservedConfig = Pick<GatewayConfig, 'notifications' | 'store' | 'listen' | 'backup'>
 
+type IncidentRules = GatewayConfig['notifications']['rules']
+
 const dayMs = 86_400_000
 const certificateCheckMs = 3_600_000
 /** A condition that comes and goes at its limit ends only when there is this much more room. */
@@ -51,7 +53,6 @@ const hysteresis = 1.1
 
 export class NodeObserver {
   readonly #deps: Required<ObserverDeps>
-  #config: ObservedConfig
   readonly #startedAt: number
   readonly #turns = new TurnWindows()
   /** Monotonic time since which the breaker of a target has not been closed. */
@@ -63,14 +64,13 @@ export class NodeObserver {
   #ledgerCheck: LedgerCheck | null = null
   #certificates: { readonly checkedMs: number; readonly conditions: readonly Condition[] } | null = null
 
-  constructor(config: ObservedConfig, deps: ObserverDeps) {
-    this.#config = config
+  constructor(deps: ObserverDeps) {
     this.#deps = { readCertificate, ...deps }
     this.#startedAt = deps.clock.now()
   }
 
-  reconfigure(config: ObservedConfig): void {
-    this.#config = config
+  /** Of another configuration, which may name other files and addresses. */
+  forgetCertificates(): void {
     this.#certificates = null
   }
 
@@ -79,7 +79,7 @@ export class NodeObserver {
   }
 
   /** Call it every quarter of a minute. */
-  async observe(): Promise<NodeFacts> {
+  async observe({ notifications: { rules }, store, listen, backup }: ObservedConfig): Promise<NodeFacts> {
     const metrics = await this.#deps.readMetrics()
     const { clock } = this.#deps
     return {
@@ -87,18 +87,17 @@ export class NodeObserver {
       turns: this.#turns.add(metrics, clock.monotonicMs()),
       ledgerCheck: this.#ledgerCheck,
       conditions: [
-        ...this.#findUpstreamsDown(metrics),
+        ...this.#findUpstreamsDown(metrics, rules),
         ...this.#findMailFailure(),
-        ...this.#findDiskLow(metrics),
-        ...this.#findBackupFaults(metrics),
-        ...(await this.#findEndingCertificates()),
+        ...this.#findDiskLow(metrics, rules, store),
+        ...this.#findBackupFaults(metrics, backup),
+        ...(await this.#findEndingCertificates(rules, listen)),
       ],
     }
   }
 
-  #findUpstreamsDown(metrics: readonly MetricsJson[]): Condition[] {
+  #findUpstreamsDown(metrics: readonly MetricsJson[], { upstreamDownMs }: IncidentRules): Condition[] {
     const { clock } = this.#deps
-    const { upstreamDownMs } = this.#config.notifications.rules
     const states = new Map<string, number>()
     for (const { labels, value } of listSamples(metrics, 'svc_upstream_breaker_state'))
       states.set(labels['target'] ?? '', Math.max(value, states.get(labels['target'] ?? '') ?? 0))
@@ -131,10 +130,12 @@ export class NodeObserver {
       : []
   }
 
-  #findDiskLow(metrics: readonly MetricsJson[]): Condition[] {
+  #findDiskLow(
+    metrics: readonly MetricsJson[],
+    { freeDiskBytes }: IncidentRules,
+    { dataDir }: ObservedConfig['store'],
+  ): Condition[] {
     const { host, isDatabaseFull } = this.#deps
-    const { dataDir } = this.#config.store
-    const { freeDiskBytes } = this.#config.notifications.rules
     const [free] = listSamples(metrics, 'svc_data_disk_free_bytes')
     // Absent while it cannot be read, which ends no incident.
     if (free !== undefined) this.#freeDiskBytes = free.value
@@ -162,8 +163,7 @@ export class NodeObserver {
     ]
   }
 
-  #findBackupFaults(metrics: readonly MetricsJson[]): Condition[] {
-    const { backup } = this.#config
+  #findBackupFaults(metrics: readonly MetricsJson[], backup: ObservedConfig['backup']): Condition[] {
     const [age] = listSamples(metrics, 'svc_backup_age_seconds')
     if (backup === null || age === undefined) return []
     const failures = sum(listSamples(metrics, 'svc_backup_failures_total'))
@@ -193,11 +193,13 @@ export class NodeObserver {
     ]
   }
 
-  async #findEndingCertificates(): Promise<readonly Condition[]> {
+  async #findEndingCertificates(
+    { certificateDays }: IncidentRules,
+    { tls, siteUrl }: ObservedConfig['listen'],
+  ): Promise<readonly Condition[]> {
     const { clock } = this.#deps
     if (this.#certificates !== null && clock.monotonicMs() - this.#certificates.checkedMs < certificateCheckMs)
       return this.#certificates.conditions
-    const { tls, siteUrl } = this.#config.listen
     const certificates = await Promise.all([
       ...(tls === null
         ? []
@@ -206,7 +208,6 @@ export class NodeObserver {
         ? [this.#readValidity(new URL(siteUrl).host, () => this.#deps.readCertificate(new URL(siteUrl)))]
         : []),
     ])
-    const { certificateDays } = this.#config.notifications.rules
     const conditions = certificates.flatMap(({ subject, validity }): Condition[] => {
       if (validity === null) return []
       const remainingMs = validity.endsAt - clock.now()

@@ -48,7 +48,7 @@ export class Notifier {
   constructor(config: NotifierConfig, deps: NotifierDeps) {
     this.#deps = deps
     this.#node = deps.ids.next('node_', deps.clock.now())
-    this.#observer = new NodeObserver(config, deps)
+    this.#observer = new NodeObserver(deps)
     this.#deliverer = new Deliverer(deps)
     this.#config = config
     this.#configure(config)
@@ -69,7 +69,7 @@ export class Notifier {
     const { deliverMail, timeoutMs } = this.#deps
     this.#config = config
     this.#announcedMs = -Infinity
-    this.#observer.reconfigure(config)
+    this.#observer.forgetCertificates()
     this.#receivers = createReceivers(config, {
       deliverMail,
       connections: this.#connections,
@@ -104,7 +104,7 @@ export class Notifier {
   async observe(): Promise<void> {
     if (!this.hasReceivers) return
     const { store, clock, host } = this.#deps
-    const facts = JSON.stringify(await this.#observer.observe())
+    const facts = JSON.stringify(await this.#observer.observe(this.#config))
     // Turns read the table in their transactions, so it is seldom written.
     if (clock.monotonicMs() - this.#announcedMs >= announceEveryMs) await this.#announce()
     await store.reportNode({ name: this.#node, host, seenAt: clock.now(), facts })

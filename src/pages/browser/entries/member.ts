@@ -13,3 +13,6 @@ submitOpenedForm()
 
 const passkeys = findElements('[data-passkey]', HTMLElement)
 if (passkeys.length > 0) void import('../lazy/passkeys.ts').then(({ setUpPasskeys }) => setUpPasskeys(passkeys))
+
+const charts = findElements('[data-chart]', HTMLElement)
+if (charts.length > 0) void import('../lazy/chart-values.ts').then(({ setUpCharts }) => setUpCharts(charts))

@@ -41,7 +41,11 @@ export function renderUsageChart(context: PageContext, history: UsageHistory): H
     <p class="chart-readout" aria-hidden="true">${summaries[lastDay]}</p>
     <div class="chart-box">
       <span class="chart-scale" aria-hidden="true">${formatCompactNumber(scale, context.language)}</span>
-      ${renderBars(series, summaries, scale)}
+      ${renderBars(
+        series,
+        summaries.map((summary) => ({ summary })),
+        { scale, chosen: lastDay },
+      )}
       <input
         type="range"
         class="chart-slider"
@@ -77,16 +81,22 @@ function toSeries({ t }: PageContext, { by, groups }: UsageHistory): Series[] {
   return [...series, others]
 }
 
+interface ChartStep {
+  readonly summary: string
+  /** The place of its row in the table beside the chart, for `browser/lazy/chart-values.ts`; null for a step without a row. */
+  readonly row?: number | null
+}
+
 /** The picture is stretched to the width of the page, so it has no letters of its own. */
 export function renderBars(
   series: readonly Pick<Series, 'look' | 'creditsByDay'>[],
-  summaries: readonly string[],
-  scale: number,
+  steps: readonly ChartStep[],
+  { scale, chosen }: { readonly scale: number; readonly chosen?: number },
 ): Html {
   const toHeight = (credits: number): number => (credits / scale) * (height - topMargin)
-  const step = 1000 / summaries.length
+  const step = 1000 / steps.length
   const round = (value: number): number => Math.round(value * 10) / 10
-  const renderDay = (summary: string, day: number): Html => {
+  const renderDay = ({ summary, row = null }: ChartStep, day: number): Html => {
     let top = height
     const bars = series.map(({ look, creditsByDay }) => {
       const tall = toHeight(creditsByDay[day] ?? 0)
@@ -94,15 +104,18 @@ export function renderBars(
       const [x, y, width] = [round((day + 0.14) * step), round(top), round(step * 0.72)]
       return tall > 0 && html`<rect x="${x}" y="${y}" width="${width}" height="${round(Math.max(tall, 1.5))}" class="${look}" />`
     })
-    return html`<g><title>${summary}</title>${bars}</g>`
+    return html`<g ${row !== null && html`data-row="${row}"`}><title>${summary}</title>${bars}</g>`
   }
   return html`<svg viewBox="0 0 1000 ${height}" preserveAspectRatio="none" class="chart" aria-hidden="true">
     ${[0, 0.5, 1].map((share) => {
       const y = height - share * (height - topMargin)
       return html`<line x1="0" x2="1000" y1="${y}" y2="${y}" class="chart-line" />`
     })}
-    <rect x="${round((summaries.length - 1) * step)}" y="0" width="${round(step)}" height="${height}" class="chart-chosen" />
-    ${summaries.map(renderDay)}
+    ${
+      chosen !== undefined &&
+      html`<rect x="${round(chosen * step)}" y="0" width="${round(step)}" height="${height}" class="chart-chosen" />`
+    }
+    ${steps.map(renderDay)}
   </svg>`
 }
 

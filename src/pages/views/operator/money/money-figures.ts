@@ -10,6 +10,10 @@ import type { MoneyGrouping, MoneySearch } from './money-query.ts'
 /** Minor units by currency. */
 export type Amounts = Readonly<Record<string, number>>
 
+/** Of the table by day, after the one that names the row. */
+export const moneyColumns = ['sold', 'credits', 'turns', 'cost', 'margin'] as const
+export type MoneyColumn = (typeof moneyColumns)[number]
+
 export interface MoneyRow {
   /** A day, the id of a plan or `packsName`, or the id of a product. */
   readonly key: string

@@ -15,7 +15,7 @@ import { consoleSections, hasScope } from '../sections.ts'
 import { describeProgress } from '../turns/turn-search-form.ts'
 import { toSearchQuery } from '../turns/turn-search.ts'
 import { renderMoneyChart } from './money-chart.ts'
-import { readMoneyFigures } from './money-figures.ts'
+import { moneyColumns, readMoneyFigures } from './money-figures.ts'
 import type { Amounts, MoneyRow } from './money-figures.ts'
 import { moneyGroupings, packsName, readMoneySearch, toMoneyAddress } from './money-query.ts'
 import type { MoneyGrouping, MoneySearch } from './money-query.ts'
@@ -100,9 +100,7 @@ function renderTotals(context: OperatorContext, search: MoneySearch, total: Mone
 
 function renderTable(context: OperatorContext, search: MoneySearch, rows: readonly MoneyRow[]): Html {
   const { money: texts } = context.t.console
-  const names = (['sold', 'credits', 'turns', 'cost', 'margin'] as const).filter(
-    (name) => search.by !== 'product' || name !== 'sold',
-  )
+  const names = moneyColumns.filter((name) => search.by !== 'product' || name !== 'sold')
   return renderDataTable({
     label: texts.groupings[search.by],
     look: '',

@@ -31,24 +31,26 @@ export function renderRoutingChart(context: OperatorContext, report: RoutingRepo
   ] as const
   const scale = roundUpToNiceNumber(Math.max(1, ...steps.map(({ turns }) => turns)))
   const formatStep = createStepFormat(context, bounds)
-  const summaries = steps.map(({ from, turns }) =>
-    interpolate(texts.chartStep, { step: formatStep(from), turns: formatCount(context, 'turns', turns) }),
-  )
+  const rows = steps.filter(({ turns }) => turns > 0).toReversed()
+  const bars = steps.map((step) => ({
+    summary: interpolate(texts.chartStep, { step: formatStep(step.from), turns: formatCount(context, 'turns', step.turns) }),
+    row: step.turns > 0 ? rows.indexOf(step) : null,
+  }))
   const sums = looks.map(({ name, look }) => ({ name, look, turns: steps.reduce((sum, step) => sum + step[name], 0) }))
   return html`<section class="card pad routing-chart" aria-label="${texts.chartTitle}">
     <p class="chart-total">${formatCount(context, 'turns', total.turns)}</p>
-    <div class="chart-box">
+    <div class="chart-box" data-chart>
       <span class="chart-scale" aria-hidden="true">${formatCompactNumber(scale, language)}</span>
       ${renderBars(
         looks.map(({ name, look }) => ({ look, creditsByDay: steps.map((step) => step[name]) })),
-        summaries,
-        scale,
+        bars,
+        { scale },
       )}
     </div>
     <ul class="chart-legend" role="list">
       ${sums.map(
-        ({ name, look, turns }) =>
-          html`<li>
+        ({ name, look, turns }, place) =>
+          html`<li data-column="${place + 1}">
             <span class="swatch ${look}" aria-hidden="true"></span> <span class="legend-name">${texts.looks[name]}</span>
             <strong>${formatNumber(turns, language)}</strong>
             <span class="sub">${formatPercent(turns / total.turns, language)}</span>
@@ -62,23 +64,21 @@ export function renderRoutingChart(context: OperatorContext, report: RoutingRepo
         look: '',
         columns: [
           { title: texts.step },
-          ...[texts.looks.succeeded, texts.looks.faults, texts.turns].map((title) => ({ title, isNumber: true })),
+          ...[...looks.map(({ name }) => texts.looks[name]), texts.turns].map((title) => ({ title, isNumber: true })),
         ],
-        rows: steps
-          .filter(({ turns }) => turns > 0)
-          .toReversed()
-          .map((step) => {
-            const figure = (count: number, ending?: 'completed' | 'faults'): Html =>
-              renderFigure(context, step, { ...of, ...(ending === undefined ? {} : { ending }) }, formatNumber(count, language))
-            return {
-              cells: [
-                html`${formatStep(step.from)}`,
-                figure(step.succeeded, 'completed'),
-                figure(step.faults, 'faults'),
-                figure(step.turns),
-              ],
-            }
-          }),
+        rows: rows.map((step) => {
+          const figure = (count: number, ending?: 'completed' | 'faults'): Html =>
+            renderFigure(context, step, { ...of, ...(ending === undefined ? {} : { ending }) }, formatNumber(count, language))
+          return {
+            cells: [
+              html`${formatStep(step.from)}`,
+              figure(step.succeeded, 'completed'),
+              figure(step.faults, 'faults'),
+              html`${formatNumber(step.others, language)}`,
+              figure(step.turns),
+            ],
+          }
+        }),
       })}
     </details>
   </section>`

@@ -73,5 +73,6 @@ export const operator = {
     verified: 'Your second factor was accepted.',
     passkey_added: 'The passkey was added.',
     passkey_removed: 'The passkey was removed.',
+    renew_codes_again: 'New recovery codes were made before and are shown once. Make new ones if they are not stored.',
   },
 }

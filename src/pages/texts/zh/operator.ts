@@ -67,5 +67,6 @@ export const operator: typeof english = {
     verified: '两步验证已通过。',
     passkey_added: '已添加通行密钥。',
     passkey_removed: '已移除通行密钥。',
+    renew_codes_again: '新的恢复码此前已生成，且仅显示一次。如未保存，请重新生成。',
   },
 }

@@ -50,6 +50,7 @@ export const operatorPages: readonly Page[] = [
     audience: 'operators',
     view: createProductView,
     actions: productActions,
+    notices: (t) => t.console.routing.notices,
   },
   {
     path: upstreamPath,
@@ -94,7 +95,13 @@ export const operatorPages: readonly Page[] = [
     notices: (t) => t.console.notices.done,
   },
   { ...consoleSections.audit, audience: 'operators', view: createAuditView },
-  { ...consoleSections.system, audience: 'operators', view: createSystemView, actions: systemActions },
+  {
+    ...consoleSections.system,
+    audience: 'operators',
+    view: createSystemView,
+    actions: systemActions,
+    notices: (t) => t.console.system.notices,
+  },
   {
     ...consoleSections.session,
     audience: 'operators',

@@ -64,7 +64,11 @@ export const routing = {
   bringBack: 'Bring back now',
   bringBackLabel: 'Bring back now: {name}',
   bringBackTitle: 'Bring {name} back',
-  notices: { taken_out: 'The target is taken out.', brought_back: 'The target is back.' },
+  notices: {
+    taken_out: 'The target is taken out.',
+    brought_back: 'The target is back.',
+    try_again: 'This try was sent once before, and its result is not kept. Press “Try it” for another one.',
+  },
   productTitle: 'Product {id}',
   upstreamTitle: 'Upstream {id}',
   targets: 'Targets',

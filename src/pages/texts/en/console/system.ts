@@ -41,4 +41,5 @@ export const system = {
   allGood: 'Every check passes.',
   someFail: '{count} checks fail.',
   cannotRun: 'The checks cannot be run from here. Run svc-gateway doctor in a shell of the server.',
+  notices: { run_doctor_again: 'The doctor ran once for this form, and its results are not kept. Run it again to see them.' },
 }

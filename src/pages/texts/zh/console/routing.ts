@@ -64,7 +64,11 @@ export const routing: typeof englishRouting = {
   bringBack: '立即恢复',
   bringBackLabel: '立即恢复：{name}',
   bringBackTitle: '恢复 {name}',
-  notices: { taken_out: '目标已停用。', brought_back: '目标已恢复。' },
+  notices: {
+    taken_out: '目标已停用。',
+    brought_back: '目标已恢复。',
+    try_again: '此次试用此前已发送一次，结果不保留。如需再试，请点击“试用”。',
+  },
   productTitle: '模型 {id}',
   upstreamTitle: '上游 {id}',
   targets: '目标',

@@ -42,4 +42,5 @@ export const system: typeof englishSystem = {
   allGood: '全部检查通过。',
   someFail: '{count} 项检查未通过。',
   cannotRun: '无法从此处运行诊断。请在服务器命令行中运行 svc-gateway doctor。',
+  notices: { run_doctor_again: '诊断此前已运行一次，结果不保留。如需查看，请重新运行。' },
 }

@@ -108,7 +108,9 @@ t.test('a form that needs a fresh proof takes the code itself, and keeps what wa
   const renew = (typed: Record<string, string>) => sendForm(browser, sessionUrl, fields, typed)
   t.equal((await renew({})).status, 401)
   t.equal((await renew({ code: '000000' })).status, 401)
-  t.match(await renew({ code: code() }), { status: 200, body: /Recovery codes/ }, 'the refused form is good again')
+  const typed = { code: code() }
+  t.match(await renew(typed), { status: 200, body: /Recovery codes/ }, 'the refused form is good again')
+  t.match((await renew(typed)).body, /are shown once\. Make new ones/, 'a reload shows no codes, and does not claim to')
   t.match((await browser.get(sessionUrl)).body, /are open until/, 'and the proof is good for what follows')
 })
 

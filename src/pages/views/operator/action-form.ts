@@ -1,4 +1,5 @@
 /** A form of the console behind a button: its fields, the reason, and the code of the second factor where a fresh proof is missing. */
+import { createDayFormat } from '../../../domain/billing/report-format.ts'
 import { isStepUpFresh } from '../../../domain/identity/operators/operator-actor.ts'
 import { maxReasonChars } from '../../../domain/services/operators/operator-author.ts'
 import type { OperatorAuthor } from '../../../domain/services/operators/operator-author.ts'
@@ -64,6 +65,12 @@ export function renderActionForm<Actions extends Readonly<Record<string, Operato
               ${renderDialogEnd(context, opener, isDanger ? 'danger' : '')}`,
           }),
   })
+}
+
+/** Of a field for a day in the future: the first one of the service's calendar. */
+export function renderFutureDays({ services }: OperatorContext): Html {
+  const { end } = services.calendar.getPeriods(services.clock.now()).day
+  return html`min="${createDayFormat(services.config.timeZone)(end)}"`
 }
 
 /** Who makes the change that a form asks for, and the reason in it. @throws GatewayError at the field */

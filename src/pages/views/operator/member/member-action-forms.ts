@@ -4,7 +4,7 @@ import { maxEmailChars } from '../../../components/forms/fields.ts'
 import { html } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
 import type { OperatorContext } from '../../../page.ts'
-import { renderActionForm } from '../action-form.ts'
+import { renderActionForm, renderFutureDays } from '../action-form.ts'
 import { memberActions as actions } from './member-actions.ts'
 
 export function renderMemberActions(context: OperatorContext, { plan, status }: Account): Html {
@@ -12,7 +12,7 @@ export function renderMemberActions(context: OperatorContext, { plan, status }: 
   const { member: texts } = t.console
   const plans = Object.keys(services.config.plans).map((id) => [id, id] as const)
   const pools = (['fast', 'premium'] as const).map((pool) => [pool, t.account[pool]] as const)
-  const day = html`min="${new Date(services.clock.now()).toISOString().slice(0, 10)}"`
+  const day = renderFutureDays(context)
   return html`<div class="console-actions">
     ${renderActionForm(context, {
       actions,

@@ -11,7 +11,7 @@ import { html } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
 import { interpolate, requireOperatorContext } from '../../../page.ts'
 import type { OperatorContext, PageContext, View } from '../../../page.ts'
-import { renderActionForm } from '../action-form.ts'
+import { renderActionForm, renderFutureDays } from '../action-form.ts'
 import { renderCursorPager } from '../cursor-pager.ts'
 import { createOperatorView } from '../operator-frame.ts'
 import { codeListActions, maxCodes } from './code-actions.ts'
@@ -66,7 +66,7 @@ function renderForms(context: OperatorContext): Html {
     .map(([id, { name }]) => [id, name] as const)
   const pools = (['fast', 'premium'] as const).map((pool) => [pool, t.account[pool]] as const)
   const wholeNumberAttributes = html`inputmode="numeric" autocomplete="off" maxlength="20" required`
-  const day = html`min="${new Date(services.clock.now()).toISOString().slice(0, 10)}"`
+  const day = renderFutureDays(context)
   const renderShared = (form: PageForm): Html =>
     html`${form.renderField({ name: 'count', label: texts.count, value: '1', hint: interpolate(texts.countHint, { max: maxCodes }), attributes: wholeNumberAttributes })}
     ${form.renderField({ name: 'uses', label: texts.uses, value: '1', hint: texts.usesHint, attributes: wholeNumberAttributes })}

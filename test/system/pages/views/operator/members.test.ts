@@ -140,6 +140,19 @@ t.test('each form acts once, with a reason, and records who, what was before and
   t.match(await send({ action: 'disable' }, { reason: 'oops' }, { of: owner }), { status: 409, body: /last owner/ })
 })
 
+t.test('a day that a form offers is one that it accepts, in the time zone of the service', async (t) => {
+  // The day after, in Shanghai.
+  const clock = createClock({ now: () => Date.parse('2026-11-29T20:00:00Z') })
+  const gateway = await startGateway(t, { timeZone: 'Asia/Shanghai' }, { clock })
+  const console = await openConsole(gateway, await createOperator(gateway, 'owner@example.com', 'owner'))
+  const { id } = await gateway.createAccount()
+  for (const path of [`members/${id}`, 'money/codes']) {
+    const page = (await console.get(`${gateway.url}/operator/${path}`)).body as string
+    const days = [...page.matchAll(/type="date"[^>]*? min="([^"]*)"/g)].map(([, day]) => day)
+    t.same(days, ['2026-12-01', '2026-12-01'], path)
+  }
+})
+
 t.test('only an owner changes the address of an account with a role, because its emails sign in to it', async (t) => {
   const { gateway, store, owner, send } = await open(t)
   const operator = await createOperator(gateway, 'operator@example.com', 'operator')

@@ -1,4 +1,5 @@
 /** Forms of the website as a browser without scripts reads and sends them. */
+import type { Page, Request } from 'playwright-core'
 import type { ClientResponse, WebsiteClient } from '../gateway/website-client.ts'
 
 export interface PageFormFields {
@@ -43,4 +44,23 @@ export function sendForm(
   const body = new URLSearchParams([...fields, ...Object.entries(typed)])
   for (const name of Object.keys(typed)) body.set(name, typed[name] ?? '')
   return browser.send('POST', url, body.toString(), { 'content-type': 'application/x-www-form-urlencoded', ...headers })
+}
+
+/** Sends a form again that was sent before, from a page of the same path, as one that the browser kept does. */
+export async function resendForm(page: Page, sent: Request): Promise<void> {
+  // An expression, because the content policy of the pages allows no function as text.
+  const expression = `(() => {
+    const form = document.createElement('form')
+    form.method = 'post'
+    form.action = location.pathname
+    for (const [name, value] of new URLSearchParams(${JSON.stringify(sent.postData() ?? '')})) {
+      const field = document.createElement('input')
+      field.name = name
+      field.value = value
+      form.append(field)
+    }
+    document.body.append(form)
+    form.submit()
+  })()`
+  await Promise.all([page.waitForEvent('load'), page.evaluate(expression)])
 }

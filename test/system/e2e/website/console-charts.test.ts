@@ -47,6 +47,10 @@ if (browser !== undefined)
       t.equal(await page.locator('.chart title').count(), 0, 'the browser shows no tip of its own above the values')
     }
 
+    t.equal(await picture.getAttribute('aria-valuemax'), '29', 'the chart of money has each of the 30 days')
+    await picture.press('Home')
+    t.match(await panel.innerText(), /^2026-10-31: .*\$0, .*\$0$/, 'also those without a row')
+
     await wide.meter.open('/operator/routing')
     await picture.waitFor()
     const { x, y, width, height } = await readBox(page)

@@ -1,4 +1,6 @@
 /** What turns brought and cost each day, as pairs of bars. The table beside it has the figures, so that the picture is decoration. */
+import { createDayFormat } from '../../../../domain/billing/report-format.ts'
+import { zeroSums } from '../../../../domain/billing/report.ts'
 import type { ReportSums } from '../../../../domain/billing/report.ts'
 import { formatMoney } from '../../../format.ts'
 import { html } from '../../../html.ts'
@@ -6,6 +8,7 @@ import type { Html } from '../../../html.ts'
 import type { OperatorContext } from '../../../page.ts'
 import { moneyColumns } from './money-figures.ts'
 import type { MoneyColumn, MoneyRow } from './money-figures.ts'
+import type { MoneySearch } from './money-query.ts'
 
 const height = 220
 const topMargin = 14
@@ -25,11 +28,16 @@ const bars: readonly Bar[] = [
   { look: 'series-3', name: 'cost', column: 'cost', read: ({ cost }) => Number(cost) / nanosPerDollar },
 ]
 
-/** Nothing where no turn was charged or cost anything. The table beside it has the same days in reverse. */
-export function renderMoneyChart({ t, language }: OperatorContext, days: readonly MoneyRow[]): Html {
+/** Nothing where no turn was charged or cost anything. `rows` are those of the table beside it, which has no days without figures. */
+export function renderMoneyChart(context: OperatorContext, search: MoneySearch, rows: readonly MoneyRow[]): Html {
+  const { t, language } = context
   const { money: texts } = t.console
-  const largest = Math.max(0, ...days.flatMap(({ turns }) => bars.map(({ read }) => read(turns))))
+  const largest = Math.max(0, ...rows.flatMap(({ turns }) => bars.map(({ read }) => read(turns))))
   if (largest === 0) return html``
+  const days = listDays(context, search).map((key) => {
+    const row = rows.findIndex((each) => each.key === key)
+    return { key, row, turns: rows[row]?.turns ?? zeroSums }
+  })
   const step = 1000 / days.length
   const round = (value: number): number => Math.round(value * 10) / 10
   const format = (dollars: number): string => formatMoney(dollars, 'USD', language)
@@ -41,8 +49,8 @@ export function renderMoneyChart({ t, language }: OperatorContext, days: readonl
         return html`<line x1="0" x2="1000" y1="${y}" y2="${y}" class="chart-line" />`
       })}
       ${days.map(
-        ({ key, turns }, day) =>
-          html`<g data-row="${days.length - 1 - day}">
+        ({ key, row, turns }, day) =>
+          html`<g ${row >= 0 && html`data-row="${row}"`}>
             <title>
               ${key}: ${texts.charged} ${format(bars[0]?.read(turns) ?? 0)}, ${texts.cost} ${format(bars[1]?.read(turns) ?? 0)}
             </title>
@@ -72,4 +80,11 @@ export function renderMoneyChart({ t, language }: OperatorContext, days: readonl
       )}
     </ul>
   </div>`
+}
+
+function listDays({ services }: OperatorContext, { from, to }: MoneySearch): readonly string[] {
+  const format = createDayFormat(services.config.timeZone)
+  const days: string[] = []
+  for (let start = from; start < to; start = services.calendar.getPeriods(start).day.end) days.push(format(start))
+  return days
 }

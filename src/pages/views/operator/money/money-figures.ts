@@ -24,7 +24,6 @@ export interface MoneyRow {
 
 export interface MoneyFigures {
   readonly total: MoneyRow
-  readonly days: readonly MoneyRow[]
   /** By what the address asks for. */
   readonly rows: readonly MoneyRow[]
 }
@@ -54,7 +53,7 @@ export async function readMoneyFigures(context: OperatorContext, search: MoneySe
     }),
     createRow(''),
   )
-  return { total, days, rows }
+  return { total, rows }
 }
 
 function isOfPlan(plan: string | undefined): (sale: SaleSum) => boolean {

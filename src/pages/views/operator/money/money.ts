@@ -29,7 +29,7 @@ export async function createMoneyView(page: PageContext): Promise<View> {
   const { t, services } = context
   const { money: texts } = t.console
   const search = readMoneySearch(context)
-  const { total, days, rows } = await readMoneyFigures(context, search)
+  const { total, rows } = await readMoneyFigures(context, search)
   const progress = await services.membership.turnHistory.readProgress()
   const { turnsWithoutCost } = total.turns
   const view = createOperatorView(context, {
@@ -39,7 +39,7 @@ export async function createMoneyView(page: PageContext): Promise<View> {
     content: html`${renderMoneyTabs(context, 'figures')} ${renderSearch(context, search)} ${renderTotals(context, search, total)}
       <section class="card">
         <div class="card-head pad-head"><h2>${texts.groupings[search.by]}</h2></div>
-        ${search.by === 'day' && html`<div class="pad-rest">${renderMoneyChart(context, days)}</div>`}
+        ${search.by === 'day' && html`<div class="pad-rest">${renderMoneyChart(context, search, rows)}</div>`}
         ${rows.length === 0 ? renderEmptyState('list', texts.none) : renderTable(context, search, rows.slice(0, maxRows))}
         ${rows.length > maxRows && html`<p class="sub pad">${texts.more}</p>`}
         ${

@@ -5,13 +5,13 @@
 import type { Browser } from 'playwright-core'
 import t from 'tap'
 import type { Test } from 'tap'
-import { texts } from '../../../../src/pages/texts/texts.ts'
-import { createOperator, openConsole } from '../../../support/gateway/operators.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import type { TestGateway } from '../../../support/gateway/test-gateway.ts'
-import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../support/website/chromium.ts'
-import { startLoadMeter } from '../../../support/website/page-checks.ts'
-import { resendForm } from '../../../support/website/page-form.ts'
+import { texts } from '../../../../../src/pages/texts/texts.ts'
+import { createOperator, openConsole } from '../../../../support/gateway/operators.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
+import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
+import { startLoadMeter } from '../../../../support/website/page-checks.ts'
+import { resendForm } from '../../../../support/website/page-form.ts'
 
 interface Look {
   readonly width: 360 | 1280

@@ -2,11 +2,11 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import type { Test } from 'tap'
-import { createClock } from '../../../../src/system/clock.ts'
-import { createOperator, openConsole } from '../../../support/gateway/operators.ts'
-import { startGateway } from '../../../support/gateway/test-gateway.ts'
-import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../support/website/chromium.ts'
-import { findFaultsAtWidths, startLoadMeter } from '../../../support/website/page-checks.ts'
+import { createClock } from '../../../../../src/system/clock.ts'
+import { createOperator, openConsole } from '../../../../support/gateway/operators.ts'
+import { startGateway } from '../../../../support/gateway/test-gateway.ts'
+import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
+import { findFaultsAtWidths, startLoadMeter } from '../../../../support/website/page-checks.ts'
 
 const now = Date.parse('2026-11-29T06:05:00Z')
 const pages = ['/operator/routing', '/operator/routing?span=month', '/operator/routing/products/svc-2.1', '/operator/money']

@@ -6,10 +6,12 @@ import { openStream } from '../exchange/response-headers.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts'
 import type { FailureFacts } from '../exchange/upstream-failure.ts'
 import type { Clock, Timer } from '../system/clock.ts'
+import { AttemptConnection } from './attempt-connection.ts'
 import { createAttemptRequest } from './attempt-request.ts'
 import { BoundedBody } from './bounded-body.ts'
 import type { Connection, ConnectionTracker, ConnectionUser } from './connection-tracker.ts'
 import { Deadlines } from './deadlines.ts'
+import { DisconnectedCall } from './disconnected-call.ts'
 import { ClientStream } from './client-stream.ts'
 import { findEndingRule, toEndingKind } from './call-ending.ts'
 import type { EndingKind, EndingRule } from './call-ending.ts'
@@ -26,14 +28,8 @@ interface AttemptOptions<Result> extends ResponseReaderOptions<Result> {
   readonly newConnection: boolean
 }
 
-/** A kept connection that is lost later than this after a request may have been lost while the upstream worked on it. */
-const staleConnectionMs = 1_000
-
 /** After `[DONE]` the upstream may take this long to close; then the connection is dropped instead of reused. */
 const closeGraceMs = 5_000
-
-/** After a disconnect: how long output is observed to tell a response that grows from one that arrives all at once. */
-const disconnectGraceMs = 100
 
 /** State of the call. `ended` is final: later events are ignored. */
 type Phase = 'sending' | 'rejected' | 'accepted' | 'responding' | 'ended'
@@ -58,16 +54,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   #reject!: (error: unknown) => void
   #phase: Phase = 'sending'
   #controller: Dispatcher.DispatchController | null = null
-  /** Null before the request is sent and after the response. */
-  #connection: Connection | null = null
-  /** When the request was sent on a kept connection, and the bytes that this connection had received by then. */
-  #sentOnKept: { readonly at: number; readonly bytesRead: number } | null = null
+  readonly #connection = new AttemptConnection()
   #head: { readonly status: number; readonly headers: ResponseHeaders } = { status: 0, headers: {} }
   /** Body of an error response. */
   #errorBody: BoundedBody | null = null
   #reader: ResponseReader<Result> | null = null
-  /** When the client disconnected while the call continued to learn what is being produced. */
-  #disconnectedAt: number | null = null
+  readonly #disconnectedCall: DisconnectedCall
   /** The response is complete, or was cut off; only frames that a plugin delays are unsent. */
   #isComplete = false
   #ending: AttemptResult<Result>['ending'] = { kind: 'complete', causedBy: 'nothing' }
@@ -76,6 +68,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
   constructor(options: AttemptOptions<Result>) {
     const { x, route, callContext, clock } = options
     this.#options = options
+    this.#disconnectedCall = new DisconnectedCall(options)
     this.#turnStartedAt = x.callStartedMonotonicMs ?? clock.monotonicMs()
     this.#deadlines = new Deadlines(getTimeouts(options), clock.activeMs())
     this.#clientStream = route.stream
@@ -147,7 +140,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
       return this.#fail(error instanceof Error ? error : new Error(String(error)))
     }
     if (frames !== '') this.#clientStream?.write(frames)
-    const connection = this.#connection
+    const connection = this.#connection.release()
     this.#complete()
     this.#controller?.abort(new Error(`the answer was cut off: ${rule.kind}`))
     connection?.destroy()
@@ -160,14 +153,13 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     const isReusable = this.#phase === 'rejected' && this.#head.status < 500
     this.#phase = 'ended'
     this.#controller?.abort(failure)
-    if (!isReusable) this.#connection?.destroy()
-    this.#connection = null
+    if (isReusable) this.#connection.release()
+    else this.#connection.destroy()
     this.#reject(failure)
   }
 
   setConnection(connection: Connection, isKept: boolean): void {
-    this.#connection = connection
-    if (isKept) this.#sentOnKept = { at: this.#options.clock.monotonicMs(), bytesRead: connection.bytesRead }
+    this.#connection.use(connection, isKept, this.#options.clock.monotonicMs())
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -210,14 +202,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     if (this.#phase === 'rejected') this.#failRejected()
     // Only `[DONE]` is missing.
     else if (this.#phase === 'responding' && this.#reader?.allChoicesFinished === true) this.#endReading()
-    else this.#failWith(this.#isStale() ? markStale(toConnectionFacts(error)) : toConnectionFacts(error))
+    else this.#failWith(this.#markIfStale(toConnectionFacts(error)))
   }
 
-  /** Whether the upstream had closed the kept connection before the request reached it: it has answered nothing, not even a part of a head. */
-  #isStale(): boolean {
-    const sentRequest = this.#phase === 'sending' ? this.#sentOnKept : null
-    if (sentRequest === null || this.#connection?.bytesRead !== sentRequest.bytesRead) return false
-    return this.#options.clock.monotonicMs() - sentRequest.at < staleConnectionMs
+  #markIfStale(facts: FailureFacts): FailureFacts {
+    const isStale = this.#phase === 'sending' && this.#connection.isStale(this.#options.clock.monotonicMs())
+    return isStale && facts.kind === 'network' ? { ...facts, staleConnection: true } : facts
   }
 
   /** Checks the deadlines; called every `deadlineCheckMs` while the call runs. */
@@ -229,7 +219,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
       turnMs: now - this.#turnStartedAt,
       isStreamOpen: callContext.client.headersSent,
     })
-    if (dueDeadline !== 'total' && this.#canStopAfterDisconnect(now)) return this.#abandon('client_gone')
+    if (dueDeadline !== 'total' && this.#disconnectedCall.canStop(this.#reader, now)) return this.#abandon('client_gone')
     if (dueDeadline === 'slow_reader') this.#abandon('client_timeout')
     else if (dueDeadline === 'heartbeat') this.#clientStream?.keepAlive()
     // Only `[DONE]` is missing. The client must not wait longer for it, nor lose a complete response.
@@ -293,8 +283,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     this.#isComplete = true
     if (this.#reader?.isForwarded === true) this.#options.callContext.client.expectEnd?.()
     if (this.#clientStream?.isHolding !== true) this.#settle()
-    // From here on it may serve another call.
-    this.#connection = null
+    this.#connection.release()
   }
 
   #awaitClose(): void {
@@ -312,7 +301,7 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
       if (reader.isForwarded) this.#resolve({ result, ending: this.#ending })
       else this.#deliverWhole(result)
     } catch (error) {
-      this.#connection?.destroy()
+      this.#connection.destroy()
       this.#reject(error)
     }
   }
@@ -352,32 +341,12 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
     this.#reject(error)
   }
 
-  /**
-   * Charges a client that disconnects for what was produced. If output is visible while it is produced, the call is aborted at once. If it
-   * may be produced unseen, the call continues as if the client had stayed until the response shows its usage.
-   */
   #handleDisconnect(): void {
     if (this.#phase === 'ended') return
-    if (this.#mayProduceUnseen()) this.#disconnectedAt = this.#options.clock.monotonicMs()
-    else this.#abandon('client_gone')
-  }
-
-  #mayProduceUnseen(): boolean {
-    const { route, requestMode, responseMode, capabilities, candidate, upstream } = this.#options
-    // The upstream has done no work: there is no connection, or it rejected the request.
-    if (this.#controller === null || this.#phase === 'rejected') return false
-    if (!requestMode.stream) return true
-    if (route.stream && responseMode.fromStream !== null) return false
-    return this.#reader?.isVisible === false || capabilities.getVisibility(candidate, upstream) !== 'visible'
-  }
-
-  /** The client has disconnected, and output turns out to be visible. */
-  #canStopAfterDisconnect(now: number): boolean {
-    const { capabilities, candidate, upstream } = this.#options
-    const firstOutputAt = this.#reader?.firstOutputAt ?? null
-    if (this.#disconnectedAt === null || firstOutputAt === null) return false
-    if (now - Math.max(this.#disconnectedAt, firstOutputAt) < disconnectGraceMs) return false
-    return capabilities.getVisibility(candidate, upstream) !== 'hidden'
+    // Otherwise the upstream has done no work: there is no connection, or it rejected the request.
+    const isWorking = this.#controller !== null && this.#phase !== 'rejected'
+    const now = this.#options.clock.monotonicMs()
+    if (!isWorking || !this.#disconnectedCall.continueUnseen(this.#reader, now)) this.#abandon('client_gone')
   }
 
   /** Aborts the call because the client disconnected or reads nothing. */
@@ -407,10 +376,6 @@ export class Attempt<Result> implements Dispatcher.DispatchHandler, IndexedItem,
 function getTimeouts({ config: { timeouts }, upstream }: Pick<AttemptOptions<unknown>, 'config' | 'upstream'>) {
   const { firstByteMs, idleMs } = upstream.config
   return { ...timeouts, firstByteMs: firstByteMs ?? timeouts.firstByteMs, idleMs: idleMs ?? timeouts.idleMs }
-}
-
-function markStale(facts: FailureFacts): FailureFacts {
-  return facts.kind === 'network' ? { ...facts, staleConnection: true } : facts
 }
 
 /**

@@ -4,13 +4,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { releaseStartMemory } from '../../../system/memory/release-start-memory.ts'
 import { decodeOperation, encodeResult } from '../../ledger/operation-codec.ts'
 import type { Statement } from 'better-sqlite3'
-import Sqlite from 'better-sqlite3'
 import type { Connection } from '../connection/connection.ts'
 import { openForWriting } from '../connection/connection.ts'
 import { LedgerExecutor } from '../ledger/ledger-executor.ts'
-import { WalCheckpoint } from './wal-checkpoint.ts'
+import { WalDurability } from './wal-durability.ts'
 import type { InlineSync } from './wal-sync.ts'
-import { WalSync } from './wal-sync.ts'
 import { retryWhileBusy } from '../connection/busy-retry.ts'
 import type {
   FaultResult,
@@ -30,8 +28,6 @@ import type { OwnedBatch } from './writer-ports.ts'
 const idleDelayMs = 500
 const idleBatchSize = 256
 
-/** With so few operations in a batch the load is low and the writer can wait for a fast disk. */
-const maxInlineSyncOperations = 2
 const noSync: InlineSync = [0, 0]
 
 /** Requests that end with a commit. */
@@ -45,8 +41,7 @@ class WriterThread {
   /** Created when the process registers: before that the ledger's tables may not exist. */
   #ledger: LedgerExecutor | undefined
   #isSynchronous = true
-  readonly #walSync: WalSync
-  readonly #walCheckpoint: WalCheckpoint
+  readonly #wal: WalDurability
   /** Owner of the last ledger operation. */
   #currentOwner: string | undefined
   readonly #busyTimeoutMs: number
@@ -55,18 +50,10 @@ class WriterThread {
   constructor(options: WriterOptions, onFlushed: (flushed: FlushedMessage) => void) {
     this.#db = openForWriting(options.file, options.busyTimeoutMs, options.allowCreate)
     this.#db.pragma('schema_version')
-    this.#walSync = new WalSync(options.file, (upTo, seconds, fault) => {
-      if (fault === null) {
-        onFlushed(['flushed', upTo, seconds, null, false])
-        this.#checkpointIfDue()
-        return
-      }
-      onFlushed(['flushed', upTo, seconds, toFault(createSyncError(fault)), this.#tryRepairLog()])
-    })
+    this.#wal = new WalDurability(this.#db, options, onFlushed)
     this.#busyTimeoutMs = options.busyTimeoutMs
     // From here on only `#begin` waits, in shorter steps than the driver's.
     this.#db.pragma('busy_timeout = 0')
-    this.#walCheckpoint = new WalCheckpoint(this.#db, options.checkpointPages)
     this.#statements = new StatementCache(this.#db)
     this.#beginStatement = this.#db.prepare('begin immediate')
     this.#commitStatement = this.#db.prepare('commit')
@@ -89,7 +76,7 @@ class WriterThread {
     const isDurable = (index: number): boolean =>
       batches[index]?.request[1] === true && results[index]?.some(([kind]) => kind !== 'fault') === true
     const operations = results.reduce((total, { length }) => total + length, 0)
-    const [flush, flushSeconds] = results.some((_, index) => isDurable(index)) ? this.#requestSync(operations) : noSync
+    const [flush, flushSeconds] = results.some((_, index) => isDurable(index)) ? this.#wal.requestSync(operations) : noSync
     const seconds = (systemClock.monotonicMs() - startedMs) / 1000 - flushSeconds
     const holdsOpen = this.#ledger?.holdsOpen ?? 0
     return results.map((result, index) => {
@@ -100,7 +87,7 @@ class WriterThread {
 
   /** Work that no client has to wait for. */
   afterReply(request: WriterRequest): void {
-    if (committingRequests.has(request[0])) this.#checkpointIfDue()
+    if (committingRequests.has(request[0])) this.#wal.checkpointIfDue()
   }
 
   /**
@@ -108,7 +95,7 @@ class WriterThread {
    * balances are replayed from the turns when they are next read.
    */
   writeBehind(limit: number): boolean {
-    if (this.#ledger?.isDirty !== true || this.#db.inTransaction || this.#walSync.hasFailed) return false
+    if (this.#ledger?.isDirty !== true || this.#db.inTransaction || this.#wal.hasFailed) return false
     try {
       this.#setSynchronous(false)
       this.#beginStatement.run()
@@ -155,12 +142,7 @@ class WriterThread {
         case 'close':
           this.writeBehind(Infinity)
           this.#ledger?.close()
-          if (this.#walSync.hasFailed) this.#repairLog()
-          // As before each checkpoint: balances written when idle have not been flushed.
-          else if (!this.#trySync()) throw createSyncError()
-          this.#walSync.close()
-          // Leaves a single file, even if another process still has it open; else the last process that closes it does.
-          this.#db.pragma('wal_checkpoint(truncate)')
+          this.#wal.close()
           this.#db.close()
           return []
       }
@@ -188,34 +170,9 @@ class WriterThread {
     return batches.map(({ request, owner }) => this.#perform(request, owner))
   }
 
-  /** If SQLite's own flush failed, earlier commits that are not flushed yet may be lost as well. */
   #toFault(error: unknown): FaultResult {
-    if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_IOERR_FSYNC') this.#walSync.markFailed(error)
+    this.#wal.noteError(error)
     return toFault(error)
-  }
-
-  #checkpointIfDue(): void {
-    if (!this.#walSync.isSyncing && !this.#walSync.hasFailed && this.#db.open && !this.#db.inTransaction)
-      this.#walCheckpoint.runIfDue(() => this.#trySync())
-  }
-
-  #trySync(): boolean {
-    try {
-      this.#walSync.syncNow()
-      return true
-    } catch {
-      return this.#tryRepairLog()
-    }
-  }
-
-  /** While another flush is running its failure may be reported to that flush only, so a success here proves nothing. */
-  #isDurable(): boolean {
-    return !this.#walSync.isSyncing && !this.#walSync.hasFailed && this.#trySync()
-  }
-
-  /** A small batch means that few other clients wait for the next one. */
-  #requestSync(operations: number): InlineSync {
-    return operations <= maxInlineSyncOperations ? this.#walSync.syncInlineOrRequest() : [this.#walSync.request(), 0]
   }
 
   #actAs(owner: string | undefined): void {
@@ -246,7 +203,7 @@ class WriterThread {
     this.#begin()
     let ledger: LedgerExecutor | undefined
     try {
-      ledger = new LedgerExecutor(this.#db, name, pid, at, () => this.#isDurable())
+      ledger = new LedgerExecutor(this.#db, name, pid, at, () => this.#wal.isDurable())
       for (const thread of threads) ledger.register(thread, pid, at)
       this.#ledger = ledger
     } catch (error) {
@@ -282,40 +239,9 @@ class WriterThread {
   /** Waits for other processes' commits, up to the busy timeout. */
   #begin(): void {
     retryWhileBusy(this.#busyTimeoutMs, () => {
-      if (this.#walSync.hasFailed) this.#repairLogUnlessSyncing()
+      this.#wal.repairIfFailed()
       this.#beginStatement.run()
     })
-  }
-
-  /**
-   * Not during a flush: the failure of either would be reported to one of them only, so that the other would seem to succeed. The
-   * end of that flush repairs the WAL.
-   */
-  #repairLogUnlessSyncing(): void {
-    if (this.#walSync.isSyncing) throw createSyncError()
-    this.#repairLog()
-  }
-
-  /** Nothing is written to a WAL whose flush failed, nor copied from it to the database, before it is rewritten. */
-  #repairLog(): void {
-    this.#beginStatement.run()
-    try {
-      this.#walSync.rewrite()
-    } catch (error) {
-      throw createSyncError(error)
-    } finally {
-      this.#db.exec('rollback')
-    }
-  }
-
-  /** If this fails, the next transaction tries again and gets the error. */
-  #tryRepairLog(): boolean {
-    try {
-      this.#repairLog()
-    } catch {
-      return false
-    }
-    return true
   }
 
   #applyAll(ops: readonly WriterOp[]): readonly WriterResult[] {
@@ -350,7 +276,7 @@ class WriterThread {
     try {
       // A flush has failed since the transaction began. The commit's own flush would not report that, and the WAL is repaired
       // outside of transactions.
-      if (this.#walSync.hasFailed) throw createSyncError()
+      if (this.#wal.hasFailed) throw createSyncError()
       this.#commitStatement.run()
     } catch (error) {
       // A failed commit, for example on a full disk, may leave its transaction open.

@@ -9,6 +9,7 @@ import type { CodeGift, CodeRefused, RedeemCode, RedeemCodes } from '../billing/
 import { codePrefixLength, findCodeRefusal, formatCode, hashCode, mintCode, parseCode } from '../billing/redeem-code.ts'
 import { canBegin, projectStretches } from '../billing/subscriptions/subscription-queue.ts'
 import type { Queue } from '../billing/subscriptions/subscription-queue.ts'
+import { createSubscription } from '../billing/subscriptions/subscription.ts'
 import type { Entitlement, Subscription } from '../billing/subscriptions/subscription.ts'
 import type { Account } from '../identity/account.ts'
 import type { AuditWriter } from '../identity/audit.ts'
@@ -157,7 +158,14 @@ export class RedeemCodeService {
     const queue = subscriptions.toQueue(entitlement)
     if (!canBegin(gift.terms.plan, queue.basePlan, subscriptions.rules)) return null
     const account = entitlement.account
-    const redeemedSubscription = createRedeemed({ id, account, terms: gift.terms, span: gift.span, now })
+    const redeemedSubscription = createSubscription({
+      id,
+      account,
+      terms: gift.terms,
+      source: 'code',
+      span: gift.span,
+      createdAt: now,
+    })
     const extendedQueue = { ...queue, subscriptions: [...queue.subscriptions, redeemedSubscription] }
     const stretches = projectStretches(extendedQueue, now, subscriptions.rules)
     const stretch = stretches.find(({ subscription }) => subscription.id === id)
@@ -184,31 +192,6 @@ export class RedeemCodeService {
 type Planned =
   | { readonly outcome: Extract<CodeOutcome, { kind: 'plan' }>; readonly queue: Queue; readonly added: Subscription }
   | { readonly outcome: Extract<CodeOutcome, { kind: 'credits' }> }
-
-function createRedeemed({
-  id,
-  account,
-  terms,
-  span,
-  now,
-}: Pick<Subscription, 'id' | 'account' | 'terms'> & { readonly span: string; readonly now: number }): Subscription {
-  return {
-    id,
-    account,
-    terms,
-    source: 'code',
-    provider: null,
-    order: null,
-    renewal: 'none',
-    nextTerms: null,
-    state: 'waiting',
-    span,
-    startsAt: null,
-    endsAt: null,
-    createdAt: now,
-    endedAt: null,
-  }
-}
 
 export interface CodeOrder {
   readonly gift: CodeGift

@@ -6,6 +6,7 @@ import { getPlan } from '../billing/catalog/plan.ts'
 import type { AuditWriter } from '../identity/audit.ts'
 import { arrangeSubscriptions, projectStretches } from '../billing/subscriptions/subscription-queue.ts'
 import type { PlanStretch, Queue, QueueRules } from '../billing/subscriptions/subscription-queue.ts'
+import { createSubscription } from '../billing/subscriptions/subscription.ts'
 import type { Entitlement, EntitlementChange, Subscription, Subscriptions } from '../billing/subscriptions/subscription.ts'
 import type { PlanTerms } from '../billing/subscriptions/terms.ts'
 import { includesPlan } from '../billing/subscriptions/terms.ts'
@@ -57,7 +58,9 @@ export class SubscriptionService {
       if (entitlement.isDeleted) return null
       const earlierSubscriptions = entitlement.subscriptions.map((each) => (each.source === 'given' ? end(each, now) : each))
       const givenSubscriptions =
-        terms === null || until === null ? [] : [createSubscription({ id, account, terms, endsAt: until, now })]
+        terms === null || until === null
+          ? []
+          : [createSubscription({ id, account, terms, source: 'given', endsAt: until, createdAt: now })]
       const basePlan = until === null && plan.id !== defaultPlan ? plan.id : null
       return this.arrange(entitlement, { basePlan, subscriptions: [...earlierSubscriptions, ...givenSubscriptions] }, now, {
         endsDue: true,
@@ -155,7 +158,7 @@ export class SubscriptionService {
       const result = await store.subscriptions.change(account, (entitlement) => {
         const { planUntil, isDeleted } = entitlement
         if (isDeleted || planUntil === null || entitlement.terms !== null || entitlement.plan !== plan) return null
-        const givenSubscription = createSubscription({ id, account, terms, endsAt: planUntil, now })
+        const givenSubscription = createSubscription({ id, account, terms, source: 'given', endsAt: planUntil, createdAt: now })
         const subscriptions = [...entitlement.subscriptions.filter(({ source }) => source !== 'given'), givenSubscription]
         return this.arrange(entitlement, { basePlan: null, subscriptions }, now, { endsDue: false })
       })
@@ -240,36 +243,4 @@ interface TermsMoveResult {
 
 function end(subscription: Subscription, at: number): Subscription {
   return { ...subscription, state: 'ended', endedAt: at }
-}
-
-/** Given by hand; it waits until it is arranged. */
-function createSubscription({
-  id,
-  account,
-  terms,
-  endsAt,
-  now,
-}: {
-  readonly id: string
-  readonly account: string
-  readonly terms: PlanTerms
-  readonly endsAt: number
-  readonly now: number
-}): Subscription {
-  return {
-    id,
-    account,
-    terms,
-    source: 'given',
-    provider: null,
-    order: null,
-    renewal: 'none',
-    nextTerms: null,
-    state: 'waiting',
-    span: null,
-    startsAt: null,
-    endsAt,
-    createdAt: now,
-    endedAt: null,
-  }
 }

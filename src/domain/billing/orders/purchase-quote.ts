@@ -8,7 +8,7 @@ import { formatSpan } from '../span.ts'
 import { canBegin, projectStretches } from '../subscriptions/subscription-queue.ts'
 import type { Queue, QueueRules } from '../subscriptions/subscription-queue.ts'
 import type { Subscription } from '../subscriptions/subscription.ts'
-import { isRunning } from '../subscriptions/subscription.ts'
+import { createSubscription, isRunning } from '../subscriptions/subscription.ts'
 import type { PlanTerms } from '../subscriptions/terms.ts'
 import { comparePlans } from '../subscriptions/terms.ts'
 
@@ -115,34 +115,14 @@ export function computeCredit(
 
 /** Bought; it waits until it is arranged. */
 export function createPurchased({
-  id,
-  account,
-  terms,
   interval,
-  order,
-  renewal,
   now,
-}: Pick<Subscription, 'id' | 'account' | 'terms' | 'renewal'> & {
+  ...own
+}: Pick<Subscription, 'id' | 'account' | 'terms' | 'renewal' | 'order'> & {
   readonly interval: Interval
-  readonly order: string
   readonly now: number
 }): Subscription {
-  return {
-    id,
-    account,
-    terms,
-    source: 'order',
-    provider: null,
-    order,
-    renewal,
-    nextTerms: null,
-    state: 'waiting',
-    span: formatSpan(toSpan(interval)),
-    startsAt: null,
-    endsAt: null,
-    createdAt: now,
-    endedAt: null,
-  }
+  return createSubscription({ ...own, source: 'order', span: formatSpan(toSpan(interval)), createdAt: now })
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The plan that groups of a sign-in provider give: one subscription for each provider, which lapses unless a sign-in moves its end. */
+import { createSubscription } from './subscription.ts'
 import type { Subscription } from './subscription.ts'
 import type { PlanTerms } from './terms.ts'
 
@@ -26,25 +27,7 @@ export function applyGroupTerms(
       : { ...each, state: 'ended', endedAt: now }
   })
   if (terms === null || continuedSubscription !== undefined) return changedSubscriptions
-  return [
-    ...changedSubscriptions,
-    {
-      id,
-      account,
-      terms,
-      source: 'group',
-      provider,
-      order: null,
-      renewal: 'none',
-      nextTerms: null,
-      state: 'waiting',
-      span: null,
-      startsAt: null,
-      endsAt,
-      createdAt: now,
-      endedAt: null,
-    },
-  ]
+  return [...changedSubscriptions, createSubscription({ id, account, terms, source: 'group', provider, endsAt, createdAt: now })]
 }
 
 interface GroupGrant {

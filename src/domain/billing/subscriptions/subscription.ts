@@ -40,6 +40,24 @@ export interface Subscription {
   readonly endedAt: number | null
 }
 
+/** A new one, which waits until the queue of the account is arranged. */
+export function createSubscription(
+  own: Pick<Subscription, 'id' | 'account' | 'terms' | 'source' | 'createdAt'> & Partial<Subscription>,
+): Subscription {
+  return {
+    provider: null,
+    order: null,
+    renewal: 'none',
+    nextTerms: null,
+    state: 'waiting',
+    span: null,
+    startsAt: null,
+    endsAt: null,
+    endedAt: null,
+    ...own,
+  }
+}
+
 /** Whether its plan applies now. */
 export function isRunning({ state }: Pick<Subscription, 'state'>): boolean {
   return state === 'active' || state === 'past_due' || state === 'cancelled'

@@ -9,6 +9,8 @@ import { createCodes, RedeemCodeService } from '../../../../src/domain/services/
 import type { CodeOrder } from '../../../../src/domain/services/redeem-code-service.ts'
 import { createPlan } from '../../../support/gateway/test-plans.ts'
 import type { Repositories } from './repository-contract.ts'
+import { createNodeTest } from './test-on-nodes.ts'
+import type { OpenNodes } from './test-on-nodes.ts'
 import { addAccount, noon, toAccountId } from '../../../support/store/contract/store-contract.ts'
 import { createSubscriptionService } from './subscription-contract.ts'
 
@@ -70,21 +72,8 @@ export async function redeemCode(store: Repositories): Promise<void> {
   await createService(store, { now: noon }).redeem(code, account, client())
 }
 
-/** `open` returns an empty store as each of so many nodes has it, or fewer. */
-export function testRedeemCodeContract(t: Test, open: (t: Test, nodes: number) => Promise<readonly Repositories[]>): void {
-  const test = (
-    name: string,
-    run: (t: Test, store: Repositories, nodes: readonly Repositories[]) => Promise<void>,
-    count = 1,
-  ): void => {
-    t.test(name, async (t) => {
-      const nodes = await open(t, count)
-      const [store] = nodes
-      if (store === undefined) throw new Error('no store was opened')
-      await addAccount(store)
-      await run(t, store, nodes)
-    })
-  }
+export function testRedeemCodeContract(t: Test, open: OpenNodes): void {
+  const test = createNodeTest(t, open)
   const credits: CodeGift = { kind: 'credits', pool: 'premium', credits: 500, days: 365 }
   const planGift = async (store: Repositories, plan = pro, span = '30d'): Promise<CodeGift> => ({
     kind: 'plan',

@@ -9,6 +9,8 @@ import type { SendVerdict, NewEmailVerification, SentVerificationEmail } from '.
 import { maxSessionsPerAccount } from '../../../../src/domain/identity/session.ts'
 import type { NewSession } from '../../../../src/domain/identity/session.ts'
 import type { Store } from '../../../../src/domain/store.ts'
+import { createNodeTest } from './test-on-nodes.ts'
+import type { OpenNodes } from './test-on-nodes.ts'
 import { toAccountId, addAccount, createApiKey, noon } from '../../../support/store/contract/store-contract.ts'
 
 const hour = 3_600_000
@@ -17,28 +19,12 @@ const day = 24 * hour
 /** A store without its ledger. */
 export type Repositories = Omit<Store, 'ledger' | 'backup' | 'close' | 'dailyUsage'>
 
-/**
- * `open` returns an empty store as each of so many nodes has it, or fewer if more are not possible; it is closed at the end of
- * the test.
- */
-export function testRepositoryContract(t: Test, open: (t: Test, nodes: number) => Promise<readonly Repositories[]>): void {
-  const onNodes = (
-    count: number,
-    name: string,
-    keep: (t: Test, store: Repositories, nodes: readonly Repositories[]) => Promise<void>,
-  ): void => {
-    t.test(name, async (t) => {
-      const nodes = await open(t, count)
-      const [store] = nodes
-      if (store === undefined) throw new Error('no store was opened')
-      await addAccount(store)
-      await keep(t, store, nodes)
-    })
-  }
+export function testRepositoryContract(t: Test, open: OpenNodes): void {
+  const test = createNodeTest(t, open)
   /** A test on a store with one account. */
-  const promise = (name: string, keep: (t: Test, store: Repositories) => Promise<void>): void => onNodes(1, name, keep)
+  const promise = (name: string, keep: (t: Test, store: Repositories) => Promise<void>): void => test(name, keep)
   /** A test with concurrent operations, on several nodes where possible. */
-  const race = (name: string, keep: Parameters<typeof onNodes>[2]): void => onNodes(3, name, keep)
+  const race = (name: string, keep: Parameters<typeof test>[1]): void => test(name, keep, 3)
 
   promise('finds an account by id and by address in any case, and refuses its address a second time', async (t, store) => {
     const account = {

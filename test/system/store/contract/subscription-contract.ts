@@ -2,12 +2,14 @@
 import type { Test } from 'tap'
 import { createCalendar } from '../../../../src/domain/billing/period.ts'
 import type { Plan } from '../../../../src/domain/billing/catalog/plan.ts'
-import { isRunning } from '../../../../src/domain/billing/subscriptions/subscription.ts'
+import { createSubscription, isRunning } from '../../../../src/domain/billing/subscriptions/subscription.ts'
 import type { Subscription } from '../../../../src/domain/billing/subscriptions/subscription.ts'
 import { resolvePlan } from '../../../../src/domain/billing/subscriptions/terms.ts'
 import { SubscriptionService } from '../../../../src/domain/services/subscription-service.ts'
 import { createPlan } from '../../../support/gateway/test-plans.ts'
 import type { Repositories } from './repository-contract.ts'
+import { createNodeTest } from './test-on-nodes.ts'
+import type { OpenNodes } from './test-on-nodes.ts'
 import { addAccount, createApiKey, noon, toAccountId } from '../../../support/store/contract/store-contract.ts'
 
 const day = 86_400_000
@@ -34,21 +36,8 @@ export function createSubscriptionService(
   })
 }
 
-/** `open` returns an empty store as each of so many nodes has it, or fewer. */
-export function testSubscriptionContract(t: Test, open: (t: Test, nodes: number) => Promise<readonly Repositories[]>): void {
-  const test = (
-    name: string,
-    run: (t: Test, store: Repositories, nodes: readonly Repositories[]) => Promise<void>,
-    count = 1,
-  ): void => {
-    t.test(name, async (t) => {
-      const nodes = await open(t, count)
-      const [store] = nodes
-      if (store === undefined) throw new Error('no store was opened')
-      await addAccount(store)
-      await run(t, store, nodes)
-    })
-  }
+export function testSubscriptionContract(t: Test, open: OpenNodes): void {
+  const test = createNodeTest(t, open)
   const one = toAccountId(1)
   const pickNode = <Node>(nodes: readonly Node[], index: number): Node => {
     const node = nodes[index % nodes.length]
@@ -60,23 +49,18 @@ export function testSubscriptionContract(t: Test, open: (t: Test, nodes: number)
     const terms = await subscriptions.ensureTerms(firstPlans.pro, noon)
     const next = await subscriptions.ensureTerms(createPlan('pro', 11), noon)
     const put = async (number: number, change: Partial<Subscription>): Promise<void> => {
-      const subscription: Subscription = {
+      const subscription: Subscription = createSubscription({
         id: `sub_${String(number).padStart(26, '0')}`,
         account: one,
         terms,
         source: 'order',
-        provider: null,
-        order: null,
         renewal: 'provider',
-        nextTerms: null,
         state: 'active',
-        span: null,
         startsAt: noon - day,
         endsAt: noon + 30 * day,
         createdAt: noon,
-        endedAt: null,
         ...change,
-      }
+      })
       await subscriptions.change(one, () => ({
         plan: 'pro',
         planUntil: null,

@@ -5,6 +5,7 @@ import { createCalendar } from '../../../../../src/domain/billing/period.ts'
 import { quotePlan } from '../../../../../src/domain/billing/orders/purchase-quote.ts'
 import { arrangeSubscriptions } from '../../../../../src/domain/billing/subscriptions/subscription-queue.ts'
 import type { QueueRules } from '../../../../../src/domain/billing/subscriptions/subscription-queue.ts'
+import { createSubscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import type { Subscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import { createPlan } from '../../../../support/gateway/test-plans.ts'
 
@@ -21,23 +22,18 @@ const toTerms = (plan: PlanName) => ({ id: `${plan}@1`, version: 1, plan: plans[
 
 let ids = 0
 function createBought(plan: PlanName, change: Partial<Subscription> = {}): Subscription {
-  return {
+  return createSubscription({
     id: `sub_${(ids += 1)}`,
     account: 'acc_1',
     terms: toTerms(plan),
     source: 'code',
-    provider: null,
-    order: null,
-    renewal: 'none',
-    nextTerms: null,
     state: 'active',
     span: '30d',
     startsAt: noon - day,
     endsAt: noon + 29 * day,
     createdAt: noon - day,
-    endedAt: null,
     ...change,
-  }
+  })
 }
 
 function signIn(subscriptions: readonly Subscription[], plan: PlanName | null, now = noon, provider = 'acme') {

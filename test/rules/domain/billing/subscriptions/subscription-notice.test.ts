@@ -1,5 +1,6 @@
 import t from 'tap'
 import { chooseNotices } from '../../../../../src/domain/billing/subscriptions/subscription-notice.ts'
+import { createSubscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import type { Subscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import { createPlan } from '../../../../support/gateway/test-plans.ts'
 
@@ -7,23 +8,20 @@ const day = 86_400_000
 const now = Date.UTC(2026, 10, 24)
 const terms = { id: 'pro@1', version: 1, plan: createPlan('pro', 10) }
 
-const bought = (change: Partial<Subscription> = {}): Subscription => ({
-  id: 'sub_1',
-  account: 'acc_1',
-  terms,
-  source: 'order',
-  provider: null,
-  order: 'ord_1',
-  renewal: 'provider',
-  nextTerms: null,
-  state: 'active',
-  span: null,
-  startsAt: now - 20 * day,
-  endsAt: now + 10 * day,
-  createdAt: now - 20 * day,
-  endedAt: null,
-  ...change,
-})
+const bought = (change: Partial<Subscription> = {}): Subscription =>
+  createSubscription({
+    id: 'sub_1',
+    account: 'acc_1',
+    terms,
+    source: 'order',
+    order: 'ord_1',
+    renewal: 'provider',
+    state: 'active',
+    startsAt: now - 20 * day,
+    endsAt: now + 10 * day,
+    createdAt: now - 20 * day,
+    ...change,
+  })
 
 t.test('announces the renewal a week before, new terms at once, and what has failed or ended', async (t) => {
   const other = bought({ id: 'sub_2', terms: { ...terms, id: 'max@1', plan: createPlan('max', 100) } })

@@ -7,7 +7,7 @@ import {
   projectStretches,
 } from '../../../../../src/domain/billing/subscriptions/subscription-queue.ts'
 import type { QueueRules } from '../../../../../src/domain/billing/subscriptions/subscription-queue.ts'
-import { isRunning } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
+import { createSubscription, isRunning } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import type { Subscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import { createPlan } from '../../../../support/gateway/test-plans.ts'
 
@@ -21,25 +21,9 @@ const rules: QueueRules = {
 }
 
 let ids = 0
-function createSubscription(plan: 'pro' | 'max', span: string | null, change: Partial<Subscription> = {}): Subscription {
-  const id = `sub_${++ids}`
-  return {
-    id,
-    account: 'acc_1',
-    terms: { id: `${plan}@1`, version: 1, plan: plans[plan] },
-    source: 'code',
-    provider: null,
-    order: null,
-    renewal: 'none',
-    nextTerms: null,
-    state: 'waiting',
-    span,
-    startsAt: null,
-    endsAt: null,
-    createdAt: noon,
-    endedAt: null,
-    ...change,
-  }
+function createRedeemed(plan: 'pro' | 'max', span: string | null, change: Partial<Subscription> = {}): Subscription {
+  const terms = { id: `${plan}@1`, version: 1, plan: plans[plan] }
+  return createSubscription({ id: `sub_${++ids}`, account: 'acc_1', terms, source: 'code', span, createdAt: noon, ...change })
 }
 
 const arrange = (subscriptions: readonly Subscription[], now = noon, basePlan: string | null = null, endsDue = true) =>
@@ -51,7 +35,7 @@ const describe = (subscriptions: readonly Subscription[]) =>
   })
 /** With a new subscription, as a redemption adds it. */
 const add = (subscriptions: readonly Subscription[], plan: 'pro' | 'max', span: string, now = noon) =>
-  arrange([...subscriptions, createSubscription(plan, span, { createdAt: now })], now, null, false)
+  arrange([...subscriptions, createRedeemed(plan, span, { createdAt: now })], now, null, false)
 
 t.test('a first subscription begins at once and ends at its end, not before', async (t) => {
   const first = add([], 'pro', '30d')
@@ -120,7 +104,7 @@ t.test('a lower plan waits until the higher one ends, however often that is exte
 })
 
 t.test('an end that the operator fixed stays, also while a higher plan runs', async (t) => {
-  const given = createSubscription('pro', null, { source: 'given', endsAt: noon + 20 * day })
+  const given = createRedeemed('pro', null, { source: 'given', endsAt: noon + 20 * day })
   const queue = add(arrange([given]).subscriptions, 'max', '10d', noon + day)
   t.same(describe(queue.subscriptions)[0], ['waiting', null, 0, 20, null])
   t.same(describe(arrange(queue.subscriptions, noon + 11 * day).subscriptions)[0], ['active', null, 0, 20, null])
@@ -129,10 +113,10 @@ t.test('an end that the operator fixed stays, also while a higher plan runs', as
 })
 
 t.test('a plan without an end comes back after a higher one, and stops a subscription that is not higher', async (t) => {
-  const higher = arrange([createSubscription('max', '10d')], noon, 'pro')
+  const higher = arrange([createRedeemed('max', '10d')], noon, 'pro')
   t.match(higher, { plan: 'max', basePlan: 'pro' })
   t.match(arrange(higher.subscriptions, noon + 10 * day, higher.basePlan), { plan: 'pro', planUntil: null, basePlan: null })
-  const lower = arrange([createSubscription('pro', '10d')], noon, 'max')
+  const lower = arrange([createRedeemed('pro', '10d')], noon, 'max')
   t.match(lower, { plan: 'max', planUntil: null, terms: null })
   t.equal(lower.subscriptions.some(isRunning), false)
   t.match(arrange(lower.subscriptions, noon + 50 * day, null), { plan: 'pro', planUntil: noon + 60 * day })
@@ -148,7 +132,7 @@ t.test('a plan without an end comes back after a higher one, and stops a subscri
 
 t.test('the operator gives a lower plan than the default, and it applies until its end', async (t) => {
   const generous: QueueRules = { ...rules, defaultPlan: 'max' }
-  const given = createSubscription('pro', null, { source: 'given', endsAt: noon + day })
+  const given = createRedeemed('pro', null, { source: 'given', endsAt: noon + day })
   const queue = { basePlan: null, subscriptions: [given] }
   const now = arrangeSubscriptions(queue, noon, generous, { endsDue: true })
   t.equal(now.plan, 'pro')
@@ -218,7 +202,7 @@ t.test('one that a provider renews runs on for a grace after its end, and then e
 
   const cancelled = renewing.map((each): Subscription => ({ ...each, state: 'cancelled' }))
   t.match(arrange(cancelled, noon + 30 * day), { plan: 'free', subscriptions: [{ state: 'ended' }] }, 'none after a cancellation')
-  const queue = { basePlan: null, subscriptions: [...renewing, createSubscription('pro', '10d')] }
+  const queue = { basePlan: null, subscriptions: [...renewing, createRedeemed('pro', '10d')] }
   t.same(
     projectStretches(queue, noon, rules).map(({ startsAt, endsAt }) => [(startsAt - noon) / day, (endsAt - noon) / day]),
     [

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { listOrderNotices } from '../../../../../src/domain/billing/orders/order-rules.ts'
 import { termsNoticeMs } from '../../../../../src/domain/billing/subscriptions/subscription-notice.ts'
+import { createSubscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import type { Subscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import type { DeliveryOutcome, MemberRecipient, PurchaseEmail } from '../../../../../src/domain/member-mailer.ts'
 import { PurchaseMailService } from '../../../../../src/domain/services/orders/purchase-mail-service.ts'
@@ -49,23 +50,19 @@ async function open(t: Test) {
     paidAt: now,
   })
   const put = (change: Partial<Subscription> = {}): Promise<unknown> => {
-    const subscription: Subscription = {
+    const subscription: Subscription = createSubscription({
       id: 'sub_1',
       account,
       terms,
       source: 'order',
-      provider: null,
       order: order.id,
       renewal: 'provider',
-      nextTerms: null,
       state: 'active',
-      span: null,
       startsAt: now,
       endsAt: now + 60 * day,
       createdAt: now,
-      endedAt: null,
       ...change,
-    }
+    })
     return store.subscriptions.change(account, ({ plan: planId, planUntil, basePlan }) => ({
       plan: planId,
       planUntil,

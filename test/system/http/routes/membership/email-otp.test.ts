@@ -4,6 +4,7 @@ import { WebsiteClient, waitForEmailCode, readEmailsTo, waitForMagicLink } from 
 import { startGateway, waitUntil } from '../../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
 import { getPlan } from '../../../../../src/domain/billing/catalog/plan.ts'
+import { createSubscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import type { Subscription } from '../../../../../src/domain/billing/subscriptions/subscription.ts'
 import { unknownReader } from '../../../../../src/domain/identity/reader.ts'
 import { createClock } from '../../../../../src/system/clock.ts'
@@ -233,22 +234,18 @@ t.test('a deletion waits while a provider renews the plan, and the account is no
   const { token } = (await browser.post('auth/api-keys', { name: 'my laptop' })).body
   const { id } = (await browser.get('auth/session')).body.account
   const now = clock.now()
-  const subscription: Subscription = {
+  const subscription: Subscription = createSubscription({
     id: 'sub_1',
     account: id,
     terms: await store.subscriptions.ensureTerms(getPlan(gateway.services.config, 'pro'), now),
     source: 'order',
-    provider: null,
     order: 'ord_1',
     renewal: 'provider',
-    nextTerms: null,
     state: 'active',
-    span: null,
     startsAt: now,
     endsAt: now + 86_400_000,
     createdAt: now,
-    endedAt: null,
-  }
+  })
   const put = (change: Partial<Subscription>) =>
     store.subscriptions.change(id, ({ plan, planUntil, terms, basePlan }) => ({
       plan,

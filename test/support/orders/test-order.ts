@@ -1,4 +1,5 @@
 /** An order as the store returns it, for tests of what shows it. */
+import { unpaidOrder } from '../../../src/domain/billing/orders/order.ts'
 import type { Order } from '../../../src/domain/billing/orders/order.ts'
 import { createPlan } from '../gateway/test-plans.ts'
 
@@ -6,6 +7,7 @@ export const orderDay = Date.UTC(2026, 10, 24, 7, 24)
 
 export function createTestOrder(change: Partial<Order> = {}): Order {
   return {
+    ...unpaidOrder,
     id: `ord_${'1'.padStart(26, '0')}`,
     number: '2026-000123',
     account: `acc_${'1'.padStart(26, '0')}`,
@@ -23,29 +25,15 @@ export function createTestOrder(change: Partial<Order> = {}): Order {
     provider: 'demo',
     language: 'en',
     reference: 'demo_1',
-    payment: null,
     providerSubscription: null,
     renews: false,
     url: 'http://127.0.0.1/payments/demo/pay',
-    instructions: null,
     state: 'sent',
-    problem: null,
-    paid: null,
-    refunded: 0,
-    refund: null,
-    subscription: null,
-    pack: null,
     createdAt: orderDay,
     expiresAt: orderDay + 23 * 3_600_000,
     sentAt: orderDay,
-    paidAt: null,
-    grantedAt: null,
-    closedAt: null,
     nextCheckAt: orderDay + 20_000,
-    checks: 0,
     checkedAt: null,
-    notifiedAt: null,
-    failure: null,
     buyer: [],
     version: 1,
     ...change,

@@ -29,6 +29,25 @@ export const orderStates = [
  */
 export type OrderState = (typeof orderStates)[number]
 
+/** The fields of an order that has a payment to come, and has given nothing. */
+export const unpaidOrder = {
+  payment: null,
+  url: null,
+  instructions: null,
+  problem: null,
+  paid: null,
+  refunded: 0,
+  refund: null,
+  subscription: null,
+  pack: null,
+  paidAt: null,
+  grantedAt: null,
+  closedAt: null,
+  checks: 0,
+  notifiedAt: null,
+  failure: null,
+} as const satisfies Partial<Order>
+
 /** Whether a part of the money that arrived went back, and the rest is here. */
 export function isRefundedInPart({ state, refunded, paid }: Pick<Order, 'state' | 'refunded' | 'paid'>): boolean {
   return state === 'refunded' && paid !== null && refunded < paid.amount

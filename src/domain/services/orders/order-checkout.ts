@@ -2,7 +2,7 @@
 import { formatMoney, toMoney } from '../../billing/money.ts'
 import type { Money } from '../../billing/money.ts'
 import type { Order, OrderDraft, OrderStep } from '../../billing/orders/order.ts'
-import { noEndAt } from '../../billing/orders/order.ts'
+import { noEndAt, unpaidOrder } from '../../billing/orders/order.ts'
 import { checkoutLifetimeMs } from '../../billing/orders/order-rules.ts'
 import type { Interval, PaymentProvider } from '../../billing/orders/payment-provider.ts'
 import { PaymentProviderError } from '../../billing/orders/payment-provider.ts'
@@ -163,6 +163,7 @@ export class OrderCheckout {
     // Entered once, it stands on the receipts that follow.
     const [latestOrder] = await store.orders.list({ account: account.id, limit: 1 })
     const draft: OrderDraft = {
+      ...unpaidOrder,
       id: ids.next('ord_', now),
       account: account.id,
       requestId,
@@ -175,30 +176,15 @@ export class OrderCheckout {
       provider: quote.provider,
       language,
       reference: null,
-      payment: null,
       providerSubscription: quote.providerSubscription,
       renews: quote.renews,
-      url: null,
-      instructions: null,
       state: 'created',
-      problem: null,
-      paid: null,
-      refunded: 0,
-      refund: null,
-      subscription: null,
-      pack: null,
       createdAt: now,
       expiresAt: now + checkoutLifetimeMs,
       sentAt: null,
-      paidAt: null,
-      grantedAt: null,
-      closedAt: null,
       // Asked about also where the process dies before the provider has it.
       nextCheckAt: now + 20_000,
-      checks: 0,
       checkedAt: null,
-      notifiedAt: null,
-      failure: null,
       buyer: latestOrder?.buyer ?? [],
     }
     const facts = { event: quote.event, due: formatMoney(quote.due), provider: quote.provider }

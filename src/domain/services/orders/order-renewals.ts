@@ -2,6 +2,7 @@
  * Renewals that a provider charges by itself: each paid invoice of its subscription becomes one order, and its state becomes the state of
  * the member's subscription.
  */
+import { unpaidOrder } from '../../billing/orders/order.ts'
 import type { Order, OrderActor, OrderDraft, OrderStep } from '../../billing/orders/order.ts'
 import { toMoney } from '../../billing/money.ts'
 import type { Money } from '../../billing/money.ts'
@@ -125,6 +126,7 @@ export class OrderRenewals {
     const price = prices.find(({ amount }) => amount <= invoice.money.amount) ?? prices.at(-1) ?? last.price
     const draft: OrderDraft = {
       ...last,
+      ...unpaidOrder,
       id: ids.next('ord_', now),
       requestId: `invoice:${invoice.reference}`,
       item: { ...last.item, terms: next.terms },
@@ -134,29 +136,14 @@ export class OrderRenewals {
       formerSubscription: subscription?.id ?? null,
       due: price,
       reference: invoice.reference,
-      payment: null,
       providerSubscription: reference,
       renews: true,
-      url: null,
-      instructions: null,
       state: 'sent',
-      problem: null,
-      paid: null,
-      refunded: 0,
-      refund: null,
-      subscription: null,
-      pack: null,
       createdAt: now,
       expiresAt: now + 24 * hourMs,
       sentAt: now,
-      paidAt: null,
-      grantedAt: null,
-      closedAt: null,
       nextCheckAt: now,
-      checks: 0,
       checkedAt: now,
-      notifiedAt: null,
-      failure: null,
     }
     const steps: readonly OrderStep[] = [
       { at: now, kind: 'created', by, facts: { event: 'renewal', provider: root.provider, reference: invoice.reference } },

@@ -1,5 +1,6 @@
 /** The states of an order, by each answer that a provider can give. */
 import t from 'tap'
+import { unpaidOrder } from '../../../../../src/domain/billing/orders/order.ts'
 import type { Order, OrderState } from '../../../../../src/domain/billing/orders/order.ts'
 import {
   computeNextCheck,
@@ -19,6 +20,7 @@ const eur = (amount: number) => ({ amount, currency: 'EUR' })
 
 function createOrder(change: Partial<Order> = {}): Order {
   return {
+    ...unpaidOrder,
     id: 'ord_1',
     number: '2026-000001',
     account: 'acc_1',
@@ -32,30 +34,17 @@ function createOrder(change: Partial<Order> = {}): Order {
     provider: 'stand-in',
     language: 'en',
     reference: 'chk_1',
-    payment: null,
     providerSubscription: null,
     renews: false,
     url: 'https://pay.example',
-    instructions: null,
     state: 'sent',
-    problem: null,
-    paid: null,
-    refunded: 0,
-    refund: null,
-    subscription: null,
-    pack: null,
     createdAt: now,
     expiresAt: now + 23 * hour,
     sentAt: now,
-    paidAt: null,
-    grantedAt: null,
-    closedAt: null,
     nextCheckAt: now,
     checks: 1,
     checkedAt: null,
-    notifiedAt: null,
     buyer: [],
-    failure: null,
     version: 1,
     ...change,
   }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
 import { count, credits, instant, createListSchema, ok, text } from '../fields.ts'
 
-const key = z
+export const apiKey = z
   .strictObject({
     id: z.string(),
     name: z.string(),
@@ -16,7 +16,7 @@ const key = z
   })
   .meta({ id: 'Key' })
 
-const usedKey = key.extend({
+const usedKey = apiKey.extend({
   usage: z.strictObject({ turns: count, credits }).meta({ description: 'Of the last 30 days.' }),
 })
 
@@ -43,7 +43,7 @@ export const createKey = defineEndpoint({
     expires_in_days: z.int().min(1).max(365).nullish(),
   }),
   status: 201,
-  response: key.extend({ token: z.string() }).meta({ id: 'NewKey' }),
+  response: apiKey.extend({ token: z.string() }).meta({ id: 'NewKey' }),
   errors: ['invalid_request'],
 })
 

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
 import { count, createListSchema, credits, email, instant, ok, pool, text } from '../fields.ts'
+import { apiKey } from '../membership/keys.ts'
 import { pack, turn, usagePool } from '../membership/usage.ts'
 import { auditRecord } from './audit.ts'
 import { createPageSchema, cursor, pageLimit, reason } from './fields.ts'
@@ -71,18 +72,7 @@ export const listMemberKeys = defineEndpoint({
   path: '/api/operator/v1/members/{id}/keys',
   operator: { scope: 'members:read' },
   summary: 'Lists the API keys of a member, without their secrets.',
-  response: createListSchema(
-    z.strictObject({
-      id: z.string(),
-      name: z.string(),
-      prefix: z.string(),
-      last4: z.string(),
-      created_at: instant,
-      last_used_at: instant.nullable(),
-      expires_at: instant.nullable(),
-      revoked_at: instant.nullable(),
-    }),
-  ),
+  response: createListSchema(apiKey),
   errors: [],
 })
 

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { formatInstant } from '../instant.ts'
 import type { Account } from './account.ts'
 
 export interface ApiKey {
@@ -18,6 +19,20 @@ export interface ApiKey {
   readonly lastUsedAt: number | null
   readonly expiresAt: number | null
   readonly revokedAt: number | null
+}
+
+/** A key as the API and the operator's commands show it. */
+export function toKeyFields({ id, name, prefix, last4, createdAt, lastUsedAt, expiresAt, revokedAt }: ApiKey) {
+  return {
+    id,
+    name,
+    prefix,
+    last4,
+    created_at: formatInstant(createdAt),
+    last_used_at: formatInstant(lastUsedAt),
+    expires_at: formatInstant(expiresAt),
+    revoked_at: formatInstant(revokedAt),
+  }
 }
 
 interface NewApiKey extends Omit<ApiKey, 'lastUsedAt' | 'revokedAt'> {

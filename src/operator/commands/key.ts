@@ -1,5 +1,5 @@
 /** `svc-gateway key …` */
-import { formatInstant } from '../../domain/instant.ts'
+import { toKeyFields } from '../../domain/identity/api-key.ts'
 import { createApiKey } from '../../domain/services/api-key-service.ts'
 import { requireAccount, CommandError, withInstallation } from '../installation.ts'
 import { formatCellTime, formatTable, renderResult } from '../output.ts'
@@ -26,17 +26,7 @@ export function createKey(
     await installation.note('key_made', account.id, { key: key.id, name: key.name })
     return renderResult(
       options,
-      {
-        id: key.id,
-        name: key.name,
-        prefix: key.prefix,
-        last4: key.last4,
-        created_at: formatInstant(key.createdAt),
-        last_used_at: null,
-        expires_at: formatInstant(key.expiresAt),
-        revoked_at: null,
-        token,
-      },
+      { ...toKeyFields(key), token },
       () => `Key ${key.id} was made for ${account.email ?? account.id}. It is shown only now:\n\n    ${token}\n`,
     )
   })
@@ -51,16 +41,7 @@ export function listKeys(options: OutputOptions & { account: string }): Promise<
       options,
       {
         object: 'list',
-        data: keys.map((key) => ({
-          id: key.id,
-          name: key.name,
-          prefix: key.prefix,
-          last4: key.last4,
-          created_at: formatInstant(key.createdAt),
-          last_used_at: formatInstant(key.lastUsedAt),
-          expires_at: formatInstant(key.expiresAt),
-          revoked_at: formatInstant(key.revokedAt),
-        })),
+        data: keys.map(toKeyFields),
       },
       () =>
         formatTable(

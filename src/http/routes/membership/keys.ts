@@ -1,9 +1,7 @@
 /** Personal API keys: created (shown once), listed and revoked, with the website's session alone. */
-import type { ResponseOf } from '../../../api/endpoint.ts'
 import { createKey, listKeys, renameKey, revokeKey } from '../../../api/membership/keys.ts'
 import { GatewayError } from '../../../errors.ts'
-import type { ApiKey } from '../../../domain/identity/api-key.ts'
-import { formatInstant } from '../../../domain/instant.ts'
+import { toKeyFields } from '../../../domain/identity/api-key.ts'
 import { readKeyUsage, unusedKey } from '../../../services/member-usage.ts'
 import { createTooManyKeysError } from '../../../services/membership-errors.ts'
 import type { Services } from '../../../services/services.ts'
@@ -20,7 +18,7 @@ export function mountKeyRoutes(serve: ServeEndpoint, services: Services): void {
     const usage = await readKeyUsage(account.id, services)
     return {
       object: 'list',
-      data: keys.map((key) => ({ ...toKey(key), usage: usage.get(key.id) ?? unusedKey })),
+      data: keys.map((key) => ({ ...toKeyFields(key), usage: usage.get(key.id) ?? unusedKey })),
       limit: limits.keysPerAccount,
     }
   })
@@ -28,7 +26,7 @@ export function mountKeyRoutes(serve: ServeEndpoint, services: Services): void {
   serve(createKey, async ({ member: { account }, body, clientInfo }) => {
     const createdKey = await service.create(account.id, body.name, body.expires_in_days ?? null, clientInfo)
     if (createdKey === undefined) throw createTooManyKeysError(limits.keysPerAccount)
-    return { ...toKey(createdKey.key), token: createdKey.token }
+    return { ...toKeyFields(createdKey.key), token: createdKey.token }
   })
 
   serve(renameKey, async ({ member: { account }, params: { id }, body: { name } }) => {
@@ -41,18 +39,3 @@ export function mountKeyRoutes(serve: ServeEndpoint, services: Services): void {
     return { ok: true, id, revoked: true }
   })
 }
-
-function toKey({ id, name, prefix, last4, createdAt, lastUsedAt, expiresAt, revokedAt }: ApiKey): Key {
-  return {
-    id,
-    name,
-    prefix,
-    last4,
-    created_at: formatInstant(createdAt),
-    last_used_at: formatInstant(lastUsedAt),
-    expires_at: formatInstant(expiresAt),
-    revoked_at: formatInstant(revokedAt),
-  }
-}
-
-type Key = Omit<ResponseOf<typeof listKeys>['data'][number], 'usage'>

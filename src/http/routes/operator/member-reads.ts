@@ -10,6 +10,7 @@ import {
 } from '../../../api/operator/members.ts'
 import { toUsageBoosts, toUsagePools, toUsageTurn } from '../../../domain/billing/usage/usage.ts'
 import type { Account } from '../../../domain/identity/account.ts'
+import { toKeyFields } from '../../../domain/identity/api-key.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import { findMembers } from '../../../services/find-members.ts'
 import { requireAccount } from '../../../services/member-administration.ts'
@@ -46,16 +47,7 @@ export function mountMemberReads(serve: ServeOperatorEndpoint, services: Service
 
   serve(listMemberKeys, async ({ params: { id } }) => {
     const { id: account } = await requireAccount(id, services)
-    const data = (await membership.apiKeys.list(account)).map((key) => ({
-      id: key.id,
-      name: key.name,
-      prefix: key.prefix,
-      last4: key.last4,
-      created_at: formatInstant(key.createdAt),
-      last_used_at: formatInstant(key.lastUsedAt),
-      expires_at: formatInstant(key.expiresAt),
-      revoked_at: formatInstant(key.revokedAt),
-    }))
+    const data = (await membership.apiKeys.list(account)).map(toKeyFields)
     return { object: 'list', data }
   })
 

@@ -33,6 +33,11 @@ function toEnvelopeJson(
   })
 }
 
+/** What a failure in the form of another API has besides the fields of that form. */
+export function toGatewayFields(x: Pick<Exchange, 'id' | 'debug'>, { code, stage, actions, messageZh }: GatewayError): object {
+  return { ok: false, requestId: x.id, code, stage, actions, messageZh, debug: x.debug }
+}
+
 /** The complete response of a failure if nothing has been sent. */
 export function toEnvelopeReply(
   x: FailedExchange &

@@ -1,5 +1,6 @@
 /** Failures in the form of Google's APIs. */
 import type { ErrorCode, GatewayError } from '../../errors.ts'
+import { toGatewayFields } from '../../exchange/envelope.ts'
 import type { FailedExchange, Reply } from '../../exchange/exchange.ts'
 
 /** Fields of chat requests in messages to the client, with their names in this format. */
@@ -33,7 +34,7 @@ const statusNames: Readonly<Record<number, string>> = {
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = { official_models_only: 404 }
 
 export function toErrorBody(x: FailedExchange, failure: GatewayError): object {
-  const { code, stage, actions, message, messageZh, details } = failure
+  const { code, message, details } = failure
   const status = statuses[code] ?? failure.status
   return {
     // SDKs look for a text that begins with this field.
@@ -47,13 +48,7 @@ export function toErrorBody(x: FailedExchange, failure: GatewayError): object {
         ...toRetryDetails(details.retryAfter),
       ],
     },
-    ok: false,
-    requestId: x.id,
-    code,
-    stage,
-    actions,
-    messageZh,
-    debug: x.debug,
+    ...toGatewayFields(x, failure),
   }
 }
 

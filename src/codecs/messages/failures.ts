@@ -1,5 +1,6 @@
 /** Failures in the form of the Messages API. What a client does next depends on the status and the headers. */
 import type { ErrorCode, GatewayError } from '../../errors.ts'
+import { toGatewayFields } from '../../exchange/envelope.ts'
 import type { FailedExchange, Reply } from '../../exchange/exchange.ts'
 
 interface Rendering {
@@ -45,18 +46,16 @@ function render(failure: GatewayError): Rendering {
 }
 
 export function toErrorBody(x: FailedExchange, failure: GatewayError): object {
-  const { code, stage, actions, messageZh } = failure
   return {
     type: 'error',
-    error: { type: render(failure).type, message: toMessage(x, failure), code, param: toFieldPath(failure.details.param) },
+    error: {
+      type: render(failure).type,
+      message: toMessage(x, failure),
+      code: failure.code,
+      param: toFieldPath(failure.details.param),
+    },
     request_id: x.id,
-    ok: false,
-    requestId: x.id,
-    code,
-    stage,
-    actions,
-    messageZh,
-    debug: x.debug,
+    ...toGatewayFields(x, failure),
   }
 }
 

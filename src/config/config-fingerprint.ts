@@ -40,34 +40,24 @@ export function createConfigFingerprint(config: GatewayConfig): ConfigFingerprin
   return Object.fromEntries(Object.entries(sections).map(([section, value]) => [section, hash(value)]))
 }
 
-function selectUpstreamSettings({
-  baseUrl,
-  maxTokensField,
-  developerRole,
-  passCostFields,
-  kind,
-  responses,
-  passRequestFields,
-  streams,
-  passResponseFields,
-  headers,
-}: GatewayConfig['upstreams'][string]): unknown {
-  // Values of headers may be keys.
-  const headerNames = Object.keys(headers).toSorted()
+function selectUpstreamSettings(upstream: GatewayConfig['upstreams'][string]): unknown {
+  const { baseUrl, headers } = upstream
   const location = baseUrl === 'demo' ? baseUrl : toLocation(baseUrl)
-  return [
-    location,
-    maxTokensField,
-    developerRole,
-    passCostFields,
-    kind,
-    responses,
-    passRequestFields,
-    streams,
-    passResponseFields,
-    headerNames,
-  ]
+  // Values of headers may be keys.
+  return [location, ...sharedUpstreamFields.map((field) => upstream[field]), Object.keys(headers).toSorted()]
 }
+
+/** Nodes of different versions compare the hash, so the order stays. */
+const sharedUpstreamFields = [
+  'maxTokensField',
+  'developerRole',
+  'passCostFields',
+  'kind',
+  'responses',
+  'passRequestFields',
+  'streams',
+  'passResponseFields',
+] as const
 
 /** Without user, password and parameters, any of which may be secret. */
 function toLocation(url: string | null): string | null {

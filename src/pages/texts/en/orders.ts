@@ -173,6 +173,5 @@ export const orders = {
   saveBuyer: 'Save',
   buyerSaved: 'Saved. The receipt has it now.',
   total: 'Total',
-  notPaid: 'This order is not paid, so it has no receipt.',
   backToOrder: 'Back to the order',
 }

@@ -174,6 +174,5 @@ export const orders: typeof english = {
   saveBuyer: '保存',
   buyerSaved: '已保存，收据已更新。',
   total: '合计',
-  notPaid: '该订单尚未付款，因此没有收据。',
   backToOrder: '返回订单',
 }

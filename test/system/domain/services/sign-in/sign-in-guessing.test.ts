@@ -7,18 +7,14 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { unknownReader } from '../../../../../src/domain/identity/reader.ts'
 import type { Test } from 'tap'
-import { createOneTimePasswords } from '../../../../../src/access/one-time-passwords.ts'
-import { createPasskeyProtocol } from '../../../../../src/access/passkey-protocol.ts'
 import { createIds } from '../../../../../src/system/ids.ts'
-import { mergeAttemptLimits } from '../../../../../src/domain/identity/limits/attempt-limits.ts'
 import { addAccountToken } from '../../../../../src/domain/identity/known-device.ts'
-import { createMembership } from '../../../../../src/domain/services/membership.ts'
 import type { EmailVerificationSecrets } from '../../../../../src/domain/services/sign-in/email-verification-service.ts'
-import { createCalendar } from '../../../../../src/domain/billing/period.ts'
 import { TooManyAttempts } from '../../../../../src/domain/identity/limits/attempt-limits.ts'
 import type { SignInResult } from '../../../../../src/domain/services/sign-in/sign-in-service.ts'
 import type { ClientInfo } from '../../../../../src/domain/identity/client-info.ts'
 import { openSqliteStore } from '../../../../../src/store/sqlite/open.ts'
+import { createTestMembership } from '../test-membership.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -39,54 +35,14 @@ async function openBench(t: Test) {
   const store = await openSqliteStore({ file: ':memory:', process: { id: randomUUID(), pid: process.pid }, clock })
   t.teardown(() => store.close())
   const emails: SentEmail[] = []
-  const table = mergeAttemptLimits({})
-  const membership = createMembership({
-    maxConcurrentHashes: 2,
+  const membership = createTestMembership({
     store,
-    mailer: {
-      async sendSignInCode({ to }, secrets) {
-        if (to !== null) emails.push({ to, ...secrets, at: clock.at })
-        return 'queued'
-      },
-      sendReauthenticationCode: async () => 'queued',
-      async sendDeviceSignedIn() {},
-      async sendPasswordChanged() {},
-      async sendAccountDeleted() {},
-      async sendAccountDeletionWaits() {},
-      sendEmailChangeCode: async () => 'queued',
-      async sendEmailChanged() {},
-      deliverPurchaseEmail: () => Promise.resolve('sent'),
-      deliverUsageAlert: async () => 'sent',
-    },
-    calendar: createCalendar('UTC'),
     clock,
-    ids,
-    secret,
-    sessionPrefix: 'svc_sess_',
-    operatorKeyPrefix: 'svc_op_',
-    groupRoles: {},
-    groupPlans: {},
-    passkeyProtocol: createPasskeyProtocol({
-      name: 'svc',
-      getSite: () => 'https://svc.example',
-      random: (size) => Buffer.alloc(size, 1),
-    }),
-    oneTimePasswords: createOneTimePasswords({
-      issuer: 'svc',
-      secret: Buffer.alloc(32, 7),
-      random: (size) => Buffer.alloc(size, 1),
-    }),
-    keys: { prefix: 'svc_live_', perAccount: 20 },
-    rules: { mergeAliases: true, blockedDomains: [], isDisposable: () => false, signUp: 'open', allowedDomains: [] },
-    attemptLimitTable: table,
-    boostRules: {
-      checkin: { pool: 'fast', credits: 1, days: 1 },
-      invite: { pool: 'fast', credits: 1, days: 1, perMonth: 1 },
+    signUp: 'open',
+    async sendSignInCode({ to }, secrets) {
+      if (to !== null) emails.push({ to, ...secrets, at: clock.at })
+      return 'queued'
     },
-    plans: {},
-    defaultPlan: 'free',
-    timeZone: 'UTC',
-    onCredentialsChanged: () => undefined,
   })
   // A guess is a comparison with the real secret. Hashing each password would only cost time.
   const guesses: number[] = []

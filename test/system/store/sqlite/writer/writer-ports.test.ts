@@ -64,6 +64,16 @@ function createBatch(operations: number): WriterRequest {
   return ['batch', true, Array.from({ length: operations }, () => ['sql', 'select 1', []] as const)]
 }
 
+/** After two of the threads have sent many operations at once. */
+async function createCrowdedPorts(t: TestScope, threads: 2 | 3) {
+  const writer = createPorts(t, { threads })
+  await writer.attach()
+  const [first, second, third] = writer.clients as [MessagePort, MessagePort, MessagePort]
+  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
+  writer.commits.length = 0
+  return { writer, first, second, third }
+}
+
 t.test('commits together what all threads have sent, and answers each with its own results', async (t) => {
   const writer = createPorts(t, { threads: 3 })
   await writer.attach()
@@ -135,11 +145,7 @@ t.test('what a thread sent before it ended is executed before its holds are rele
 })
 
 t.test('after a crowded commit waits for the threads that took part', async (t) => {
-  const writer = createPorts(t, { threads: 3 })
-  await writer.attach()
-  const [first, second, third] = writer.clients as [MessagePort, MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
-  writer.commits.length = 0
+  const { writer, first, second, third } = await createCrowdedPorts(t, 3)
   const early = ask(first, createBatch(1))
   await runLoop()
   t.same(writer.commits, [], 'one of two threads has sent')
@@ -155,11 +161,7 @@ t.test('after a crowded commit waits for the threads that took part', async (t) 
 })
 
 t.test('waits for a thread that sends nothing no longer than the delay', async (t) => {
-  const writer = createPorts(t, { threads: 2 })
-  await writer.attach()
-  const [first, second] = writer.clients as [MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
-  writer.commits.length = 0
+  const { writer, first } = await createCrowdedPorts(t, 2)
   const early = ask(first, createBatch(12))
   await runLoop()
   t.same(writer.commits, [])
@@ -172,11 +174,7 @@ t.test('waits for a thread that sends nothing no longer than the delay', async (
 })
 
 t.test('waits for no thread before a request that is no batch', async (t) => {
-  const writer = createPorts(t, { threads: 2 })
-  await writer.attach()
-  const [first, second] = writer.clients as [MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
-  writer.commits.length = 0
+  const { writer, first } = await createCrowdedPorts(t, 2)
   const early = ask(first, createBatch(1))
   await ask(writer.own, ['release', 'thread-2', 1])
   await early
@@ -184,11 +182,7 @@ t.test('waits for no thread before a request that is no batch', async (t) => {
 })
 
 t.test('executes what a thread sent before it ended, though another one is waited for', async (t) => {
-  const writer = createPorts(t, { threads: 3 })
-  await writer.attach()
-  const [first, second] = writer.clients as [MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
-  writer.commits.length = 0
+  const { writer, first, second } = await createCrowdedPorts(t, 3)
   first.postMessage(createBatch(1))
   first.close()
   await runLoop()
@@ -202,11 +196,7 @@ t.test('executes what a thread sent before it ended, though another one is waite
 })
 
 t.test('executes before the release what the ended thread sent while another one was waited for', async (t) => {
-  const writer = createPorts(t, { threads: 3 })
-  await writer.attach()
-  const [first, second] = writer.clients as [MessagePort, MessagePort]
-  await Promise.all([ask(first, createBatch(12)), ask(second, createBatch(12))])
-  writer.commits.length = 0
+  const { writer, first } = await createCrowdedPorts(t, 3)
   first.postMessage(createBatch(1))
   await ask(writer.own, ['release', 'thread-1', 1])
   t.same(writer.commits, [[['thread-1', 1]]])

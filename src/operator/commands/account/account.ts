@@ -10,10 +10,9 @@ import type { Subscription } from '../../../domain/billing/subscriptions/subscri
 import { formatSpanLeft, toSubscriptionRecord } from '../plan.ts'
 import { readSecret } from '../../../server/installation/open-store.ts'
 import { formatInstant } from '../../../domain/instant.ts'
-import type { Balance } from '../../../domain/billing/ledger.ts'
 import { AccountDeletionService } from '../../../domain/services/account-deletion-service.ts'
 import { UsageCarryOverService } from '../../../domain/services/usage-carry-over-service.ts'
-import { resolvePlan } from '../../../domain/billing/subscriptions/terms.ts'
+import { getBalance } from '../../../services/member-usage.ts'
 import { toUsageBoosts, toUsagePools } from '../../../domain/billing/usage/usage.ts'
 import {
   isOperatorRole,
@@ -76,7 +75,7 @@ export function listAccounts(options: OutputOptions & { limit: string; after?: s
 export function showAccount(idOrEmail: string, options: OutputOptions): Promise<CommandResult> {
   return withInstallation(async (installation) => {
     const account = await requireAccount(installation, idOrEmail)
-    const balance = await getBalance(installation, account)
+    const balance = await getBalance(account, { ...installation, ledger: installation.store.ledger })
     const pools = toUsagePools(balance)
     const boosts = toUsageBoosts(balance)
     const now = installation.clock.now()
@@ -290,12 +289,6 @@ function changeAccount(
     const message = await change(installation, await requireAccount(installation, id))
     return renderResult(options, toRecord(await requireAccount(installation, id)), () => message)
   })
-}
-
-function getBalance({ store, calendar, clock, config }: Installation, account: Account): Promise<Balance> {
-  const at = clock.now()
-  const plan = resolvePlan(config, account)
-  return store.ledger.balance({ account: account.id, at, periods: calendar.getPeriods(at), limits: plan.pools })
 }
 
 function toRecord({ id, email, plan, planUntil, terms, status, createdAt }: Account): Record<string, unknown> {

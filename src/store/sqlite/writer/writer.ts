@@ -5,6 +5,7 @@
  */
 import { MessageChannel } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
+import type { LedgerStats } from '../../../domain/billing/ledger.ts'
 import type { FlushedMessage, WriterOp, WriterReply, WriterRequest, WriterResult } from '../connection/writer-protocol.ts'
 import type { EncodedResult } from '../../ledger/operation-codec.ts'
 import { decodeResult, encodeOperation } from '../../ledger/operation-codec.ts'
@@ -40,18 +41,7 @@ interface QueuedExclusive {
   readonly reject: (error: unknown) => void
 }
 
-interface WriterStats {
-  readonly queue: number
-  readonly commits: number
-  readonly operations: number
-  readonly syncs: number
-  readonly commitSeconds: readonly number[]
-  readonly flushSeconds: readonly number[]
-  readonly holdsOpen: number
-  readonly releasedHolds: number
-  readonly writable: boolean
-  readonly isDiskFull: boolean
-}
+type WriterStats = Required<Omit<LedgerStats, 'unhealthyReason' | 'pendingSettlements' | 'pendingSince'>>
 
 export class Writer {
   readonly #connect: ConnectWriter

@@ -14,6 +14,7 @@ import { createAuditWriter } from '../domain/identity/audit.ts'
 import type { AuditEvent, AuditRecord, AuditWriter } from '../domain/identity/audit.ts'
 import type { ApiKeyRules } from '../domain/services/api-key-service.ts'
 import { CodeAdminService } from '../domain/services/operators/code-admin-service.ts'
+import { Mailboxes } from '../domain/services/mailboxes.ts'
 import { MemberAdminService } from '../domain/services/operators/member-admin-service.ts'
 import { toAuditAuthor } from '../domain/services/operators/operator-author.ts'
 import type { OperatorAuthor } from '../domain/services/operators/operator-author.ts'
@@ -39,6 +40,7 @@ export interface Installation {
   readonly writeAudit: AuditWriter
   readonly subscriptions: SubscriptionService
   readonly memberAdmin: MemberAdminService
+  readonly usageCarryOver: Pick<UsageCarryOverService, 'exportUsage'>
   readonly codeAdmin: CodeAdminService
   readonly operatorRoles: OperatorRoleService
   readonly notices: NoticeService
@@ -71,10 +73,12 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
   // Running servers read the changed accounts from the database.
   const onCredentialsChanged = (): void => undefined
   const subscriptions = new SubscriptionService({ ...parts, plans, defaultPlan, writeAudit, onCredentialsChanged })
-  const rules = config.signIn
-  const exportUsage: UsageCarryOverService['exportUsage'] = async (account) => {
-    const secret = await readSecret(config)
-    return new UsageCarryOverService({ ...parts, ledger: store.ledger, rules, secret }).exportUsage(account)
+  const { mergeAliases } = config.signIn
+  const usageCarryOver: Installation['usageCarryOver'] = {
+    async exportUsage(account) {
+      const mailboxes = new Mailboxes({ store, secret: await readSecret(config), mergeAliases })
+      return new UsageCarryOverService({ ...parts, ledger: store.ledger, mailboxes }).exportUsage(account)
+    },
   }
   const memberAdmin = new MemberAdminService({
     ...parts,
@@ -83,8 +87,8 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
     subscriptions,
     writeAudit,
     onCredentialsChanged,
-    usageCarryOver: { exportUsage },
-    rules,
+    usageCarryOver,
+    mailboxes: { mergesAliases: mergeAliases },
     mailer: null,
   })
   const operatorRoles = new OperatorRoleService({ ...parts, writeAudit, groupRoles: {} })
@@ -92,7 +96,7 @@ export async function openInstallation(): Promise<Installation & { close(): Prom
   const actor = { kind: 'command', systemUser: getSystemUser() } as const
   const createAuthor = (reason?: string): OperatorAuthor => ({ actor, client: null, reason: reason ?? null })
   const codeAdmin = new CodeAdminService({ ...parts, writeAudit })
-  const services = { subscriptions, memberAdmin, codeAdmin, operatorRoles, notices }
+  const services = { subscriptions, memberAdmin, usageCarryOver, codeAdmin, operatorRoles, notices }
   const note: Installation['note'] = (event, account, detail = null) =>
     writeAudit(event, account, null, { by: 'operator', ...detail }, toAuditAuthor(createAuthor()))
   return { ...parts, keys, note, writeAudit, ...services, createAuthor, close: () => store.close() }

@@ -32,7 +32,7 @@ export async function createMember(
   services: Services,
 ): Promise<Account> {
   const { membership, config } = services
-  const address = requireAddress(email, services)
+  const address = requireAddress(email)
   requirePlan(plan, services)
   requireFuture('until', until, services)
   // With an end it is a subscription, which follows the account.
@@ -134,7 +134,7 @@ export async function changeMemberEmail(
   services: Services,
 ): Promise<void> {
   const { membership } = services
-  const address = requireAddress(email, services)
+  const address = requireAddress(email)
   if (account.status === 'deleted') throw createDeletedError()
   await requireRightTo(account, author, services)
   if (account.email === address) throw new GatewayError('conflict', { message: sameAddressMessage, param: 'email' })
@@ -161,8 +161,8 @@ async function requireRightTo({ id }: Account, { actor }: OperatorAuthor, { stor
   throw new GatewayError('permission_denied', { message: operatorAccountMessage })
 }
 
-function requireAddress(email: string, { config }: Pick<Services, 'config'>): string {
-  const verdict = parseEmail(email, { ...config.signIn, ...anyEmailDomain })
+function requireAddress(email: string): string {
+  const verdict = parseEmail(email, anyEmailDomain)
   if (verdict.kind === 'good') return verdict.email
   throw invalidRequest({ en: "'email' is not a mail address.", zh: "'email' 不是有效的邮箱地址。" }, 'email')
 }

@@ -328,7 +328,7 @@ function findSignInErrors({ signIn, mail, plans, defaultPlan }: GatewayConfig): 
 /** `address`, or `name <address>`. */
 function isSender(from: string): boolean {
   const address = /^[^<>\r\n]*<([^<>\s]+)>$/.exec(from.trim())?.[1] ?? from.trim()
-  return parseEmail(address, { mergeAliases: false, ...anyEmailDomain }).kind === 'good'
+  return parseEmail(address, anyEmailDomain).kind === 'good'
 }
 
 function isNetwork(entry: string): boolean {

@@ -63,9 +63,7 @@ function findReceiverErrors(place: string, receiver: PersonReceiver): string[] {
     ...(token === null || isHeaderValue(token)
       ? []
       : [`${place}.token has a character that a header cannot contain; it may have been copied with surrounding text.`]),
-    ...(to !== null && parseEmail(to, { mergeAliases: false, ...anyEmailDomain }).kind !== 'good'
-      ? [`${place}.to must be one email address.`]
-      : []),
+    ...(to !== null && parseEmail(to, anyEmailDomain).kind !== 'good' ? [`${place}.to must be one email address.`] : []),
     ...findAddressErrors(place, receiver),
     ...(body === null ? [] : findTemplateErrors(place, body)),
   ]

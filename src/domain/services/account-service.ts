@@ -2,7 +2,7 @@
 import { hashToken } from '../identity/api-key.ts'
 import type { EmailRules } from '../identity/email/email-address.ts'
 import { maskEmail } from '../identity/audit.ts'
-import { canonicalizeEmail, isSameMailbox, parseEmail, toMailbox } from '../identity/email/email-address.ts'
+import { parseEmail } from '../identity/email/email-address.ts'
 import { checkSignUp } from '../identity/sign-up-rules.ts'
 import type { SignUpRules } from '../identity/sign-up-rules.ts'
 import type { PasswordVerdict } from '../identity/passwords/password.ts'
@@ -15,6 +15,7 @@ import type { SignInDeps } from './sign-in/sign-in-service.ts'
 import type { UsageCarryOverService } from './usage-carry-over-service.ts'
 import type { Store } from '../store.ts'
 import type { ClientInfo } from '../identity/client-info.ts'
+import type { Mailboxes } from './mailboxes.ts'
 
 type SharedDeps = 'attemptLimits' | 'passwords' | 'emailVerification' | 'mailer' | 'writeAudit' | 'clock' | 'onCredentialsChanged'
 
@@ -23,6 +24,7 @@ interface AccountDeps extends Pick<SignInDeps, SharedDeps> {
   readonly usageCarryOver: UsageCarryOverService
   readonly ids: { bytes(size: number): Uint8Array }
   readonly rules: EmailRules & SignUpRules
+  readonly mailboxes: Mailboxes
   readonly deletions: AccountDeletionService
 }
 
@@ -49,12 +51,12 @@ export class AccountService {
 
   /** Sends a code to the account's own address. It is valid in this session alone and signs no one in. @throws TooManyAttempts */
   async requestReauthenticationCode(session: CurrentSession, client: ClientInfo): Promise<EmailOutcome> {
-    const { store, emailVerification, mailer, rules } = this.#deps
+    const { store, emailVerification, mailer, mailboxes } = this.#deps
     const email = (await store.accounts.find(session.account))?.email
     if (email == null) return 'queued'
     const { code } = await emailVerification.issue({
       address: email,
-      mailbox: toMailbox(email, rules.mergeAliases),
+      mailbox: mailboxes.toMailbox(email),
       network: client.network,
       known: true,
       passwordHash: null,
@@ -113,7 +115,7 @@ export class AccountService {
     | { readonly kind: 'address'; readonly reason: 'malformed' | 'blocked' }
     | { readonly kind: Exclude<EvidenceVerdict, 'proven'> }
   > {
-    const { store, emailVerification, mailer, attemptLimits, clock, rules } = this.#deps
+    const { store, emailVerification, mailer, attemptLimits, clock, rules, mailboxes } = this.#deps
     const verdict = parseEmail(email, rules)
     if (verdict.kind !== 'good') return { kind: 'address', reason: verdict.kind }
     const { email: address } = verdict
@@ -125,7 +127,7 @@ export class AccountService {
     await attemptLimits.consume('email-change-by-account', session.account, clock.now())
     const { code } = await emailVerification.issue({
       address,
-      mailbox: toMailbox(address, rules.mergeAliases),
+      mailbox: mailboxes.toMailbox(address),
       network: client.network,
       // The new address is a stranger's until it is proven.
       known: false,
@@ -145,7 +147,8 @@ export class AccountService {
     { email, code }: { readonly email: string; readonly code: string },
     client: ClientInfo,
   ): Promise<'changed' | 'wrong'> {
-    const { store, emailVerification, usageCarryOver, mailer, writeAudit, clock, rules, onCredentialsChanged } = this.#deps
+    const { store, emailVerification, usageCarryOver, mailer, writeAudit, clock, rules, mailboxes, onCredentialsChanged } =
+      this.#deps
     const verdict = parseEmail(email, rules)
     const account = await store.accounts.find(session.account)
     if (verdict.kind !== 'good' || account === undefined) return 'wrong'
@@ -153,7 +156,7 @@ export class AccountService {
     const carryOver = verifiedEmail === undefined ? null : await usageCarryOver.exportUsage(account)
     const isChanged =
       verifiedEmail !== undefined &&
-      (await store.accounts.setEmail(account.id, verdict.email, { onePerMailbox: rules.mergeAliases, carryOver }))
+      (await store.accounts.setEmail(account.id, verdict.email, { onePerMailbox: mailboxes.mergesAliases, carryOver }))
     if (!isChanged) {
       await writeAudit('sign_in_failed', account.id, client, { method: 'code', at: 'address change' })
       return 'wrong'
@@ -167,12 +170,7 @@ export class AccountService {
   }
 
   async #isTaken(account: string, address: string): Promise<boolean> {
-    const { store, rules } = this.#deps
-    const exact = await store.accounts.find(address)
-    if (exact !== undefined) return exact.id !== account
-    if (!rules.mergeAliases) return false
-    const aliases = await store.accounts.findByCanonicalEmail(canonicalizeEmail(address, true))
-    return aliases.some((other) => other.id !== account && other.email !== null && isSameMailbox(other.email, address))
+    return (await this.#deps.mailboxes.listOfMailbox(address)).some(({ id }) => id !== account)
   }
 
   /** `waiting`: the account is disabled, and deleted once the payment provider has ended its renewal. @throws TooManyAttempts, LastOwnerError */

@@ -3,9 +3,9 @@ import { createHmac } from 'node:crypto'
 import type { Account } from '../identity/account.ts'
 import type { AvailableBoost, BoostClaim, Boosts, Rush, RushState } from '../billing/boost.ts'
 import type { Ledger, Pack, PackKind } from '../billing/ledger.ts'
-import { hashPerson } from '../identity/email/email-address.ts'
 import type { Calendar } from '../billing/period.ts'
 import type { Pool } from '../billing/catalog/product.ts'
+import type { Mailboxes } from './mailboxes.ts'
 
 interface BoostAmount {
   readonly pool: Pool
@@ -26,7 +26,7 @@ interface BoostDeps {
   readonly ids: { bytes(size: number): Uint8Array }
   readonly secret: Uint8Array
   readonly rules: BoostRules
-  readonly mergeAliases: boolean
+  readonly mailboxes: Pick<Mailboxes, 'hashPerson'>
 }
 
 interface BoostStatus {
@@ -171,8 +171,7 @@ export class BoostService {
   }
 
   #hashPerson({ id, email }: Account): Buffer {
-    const { secret, mergeAliases } = this.#deps
-    return hashPerson(secret, email ?? id, mergeAliases)
+    return this.#deps.mailboxes.hashPerson(email ?? id)
   }
 
   /** Members see pack ids: a keyed hash, so that the id reveals nothing of its reason. */

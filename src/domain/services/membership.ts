@@ -37,6 +37,7 @@ import { SubscriptionService } from './subscription-service.ts'
 import { UsageAlertService } from './usage-alert-service.ts'
 import type { OneTimePasswords } from '../identity/operators/one-time-passwords.ts'
 import type { PasskeyProtocol } from '../identity/operators/passkeys.ts'
+import { Mailboxes } from './mailboxes.ts'
 import { CodeAdminService } from './operators/code-admin-service.ts'
 import { ConsoleSessionService } from './operators/console-session-service.ts'
 import { MemberAdminService } from './operators/member-admin-service.ts'
@@ -62,7 +63,7 @@ interface MembershipDeps {
   readonly passkeyProtocol: PasskeyProtocol
   readonly groupRoles: GroupRoles
   readonly groupPlans: GroupPlans
-  readonly rules: EmailRules & SignUpRules
+  readonly rules: EmailRules & SignUpRules & { readonly mergeAliases: boolean }
   readonly attemptLimitTable: AttemptLimitTable
   readonly boostRules: BoostRules
   readonly keys: ApiKeyRules
@@ -136,13 +137,15 @@ export function createMembership(deps: MembershipDeps): Membership {
   const passwords = new PasswordHasher({ maxConcurrent: deps.maxConcurrentHashes, maxPending: maxPendingHashes })
   const emailVerification = new EmailVerificationService({ ...deps, table: deps.attemptLimitTable })
   const writeAudit = createAuditWriter({ ...deps, attemptLimits })
-  const usageCarryOver = new UsageCarryOverService({ ...deps, ledger: store.ledger })
+  const mailboxes = new Mailboxes({ ...deps, mergeAliases: deps.rules.mergeAliases })
+  const usageCarryOver = new UsageCarryOverService({ ...deps, ledger: store.ledger, mailboxes })
   const sharedDeps = {
     ...deps,
     attemptLimits,
     passwords,
     emailVerification,
     writeAudit,
+    mailboxes,
     usageCarryOver,
   }
   const boosts = new BoostService({
@@ -150,7 +153,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     boosts: store.boosts,
     ledger: store.ledger,
     rules: deps.boostRules,
-    mergeAliases: deps.rules.mergeAliases,
+    mailboxes,
   })
   const subscriptions = new SubscriptionService(sharedDeps)
   const purchaseMail = new PurchaseMailService({ ...deps, plans: deps })

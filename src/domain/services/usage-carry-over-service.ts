@@ -4,21 +4,20 @@
  */
 import type { Account } from '../identity/account.ts'
 import type { Balance, Ledger } from '../billing/ledger.ts'
-import { canonicalizeEmail, hashPerson } from '../identity/email/email-address.ts'
 import type { Calendar, Periods } from '../billing/period.ts'
 import type { CarriedUsage, UsageCarryOver } from '../billing/usage/carried-usage.ts'
 import { windows } from '../billing/catalog/plan.ts'
 import type { PoolLimits, Window } from '../billing/catalog/plan.ts'
 import type { Pool } from '../billing/catalog/product.ts'
 import type { Store } from '../store.ts'
+import type { Mailboxes } from './mailboxes.ts'
 
 interface UsageCarryOverDeps {
-  readonly store: Pick<Store, 'accounts' | 'carriedUsage'>
+  readonly store: Pick<Store, 'carriedUsage'>
   readonly ledger: Pick<Ledger, 'balance' | 'openWithUsage'>
   readonly calendar: Calendar
   readonly clock: { now(): number }
-  readonly secret: Uint8Array
-  readonly rules: { readonly mergeAliases: boolean }
+  readonly mailboxes: Mailboxes
 }
 
 const noLimits: PoolLimits = { day: 0, week: 0, month: 0 }
@@ -34,26 +33,25 @@ export class UsageCarryOverService {
   /** Read when the account is erased. Holds of running turns count as used, because the account will not see them end. */
   async exportUsage({ id, email }: Account): Promise<UsageCarryOver | null> {
     if (email === null) return null
-    const { secret, clock, calendar, rules } = this.#deps
+    const { clock, calendar, mailboxes } = this.#deps
     const periods = calendar.getPeriods(clock.now())
     const usage = toCarriedUsage(await this.#balance(id, periods), periods).filter(({ used }) => used > 0)
-    return { person: hashPerson(secret, email, rules.mergeAliases), usage }
+    return { person: mailboxes.hashPerson(email), usage }
   }
 
   /** Opens a new account's balances with its person's usage: from deleted accounts and from other addresses. */
   async importUsage({ id, email }: Account): Promise<void> {
     if (email === null) return
-    const { store, ledger, clock, calendar, secret, rules } = this.#deps
+    const { store, ledger, clock, calendar, mailboxes } = this.#deps
     const at = clock.now()
     const periods = calendar.getPeriods(at)
-    const canonicalEmail = canonicalizeEmail(email, rules.mergeAliases)
-    const others = rules.mergeAliases ? await store.accounts.findByCanonicalEmail(canonicalEmail) : []
+    const others = await mailboxes.listOfPerson(email)
     const otherBalances = await Promise.all(
       others.filter((account) => account.id !== id).map((account) => this.#balance(account.id, periods)),
     )
     // A later account began with the usage of the one before, so the maximum is the total.
     const carriedUsage = [
-      ...(await store.carriedUsage.find(hashPerson(secret, email, rules.mergeAliases))),
+      ...(await store.carriedUsage.find(mailboxes.hashPerson(email))),
       ...otherBalances.flatMap((balance) => toCarriedUsage(balance, periods)),
     ]
     const findMostUsed = (pool: Pool, window: Window): number =>

@@ -8,6 +8,7 @@
 import { once } from 'node:events'
 import { createIds } from '../../../src/system/ids.ts'
 import { BoostService } from '../../../src/domain/services/boost-service.ts'
+import { Mailboxes } from '../../../src/domain/services/mailboxes.ts'
 import { createCalendar } from '../../../src/domain/billing/period.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/open.ts'
 import { randomUUID } from 'node:crypto'
@@ -15,18 +16,19 @@ import { randomUUID } from 'node:crypto'
 const [file = '', boostKind = '', names = '', times = '1'] = process.argv.slice(2)
 const clock = { now: () => Date.now() }
 const store = await openSqliteStore({ file, process: { id: randomUUID(), pid: process.pid }, clock })
+const secret = Buffer.alloc(32, 7)
 const boostService = new BoostService({
   boosts: store.boosts,
   ledger: store.ledger,
   calendar: createCalendar('UTC'),
   clock,
   ids: createIds(),
-  secret: Buffer.alloc(32, 7),
+  secret,
   rules: {
     checkin: { pool: 'fast', credits: 5_000, days: 7 },
     invite: { pool: 'fast', credits: 50_000, days: 30, perMonth: 10 },
   },
-  mergeAliases: true,
+  mailboxes: new Mailboxes({ store, secret, mergeAliases: true }),
 })
 const accounts = await Promise.all(
   names.split(',').map(async (id) => {

@@ -11,6 +11,7 @@ import { AttemptLimits, mergeAttemptLimits } from '../../../src/domain/identity/
 import { createCodes, RedeemCodeService } from '../../../src/domain/services/redeem-code-service.ts'
 import { resolvePlan } from '../../../src/domain/billing/subscriptions/terms.ts'
 import { BoostService } from '../../../src/domain/services/boost-service.ts'
+import { Mailboxes } from '../../../src/domain/services/mailboxes.ts'
 import type { BoostRules } from '../../../src/domain/services/boost-service.ts'
 import { verifyBooks } from '../../../src/domain/services/orders/verify-books.ts'
 import { createPlan } from '../../support/gateway/test-plans.ts'
@@ -67,7 +68,7 @@ async function createMember(t: Test) {
       ids,
       secret: new Uint8Array(32),
       rules: {} as BoostRules,
-      mergeAliases: false,
+      mailboxes: new Mailboxes({ store, secret: new Uint8Array(32), mergeAliases: false }),
     })
     const codes = new RedeemCodeService({
       store,

@@ -3,8 +3,6 @@ import { createHmac } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 
 export interface EmailRules {
-  /** Treat `a+b@x` and `a@x`, and at Gmail any placement of dots, as one person. */
-  readonly mergeAliases: boolean
   readonly blockedDomains: readonly string[]
   /** Whether a domain belongs to a provider of disposable addresses, if those are refused. */
   readonly isDisposable: (domain: string) => boolean

@@ -18,6 +18,7 @@ import type { SubscriptionService } from '../subscription-service.ts'
 import type { UsageCarryOverService } from '../usage-carry-over-service.ts'
 import type { OperatorAuthor } from './operator-author.ts'
 import { toAuditAuthor } from './operator-author.ts'
+import type { Mailboxes } from '../mailboxes.ts'
 
 interface MemberAdminDeps extends Pick<Plans, 'plans' | 'defaultPlan'> {
   readonly store: Pick<Store, 'accounts' | 'apiKeys' | 'sessions' | 'ledger' | 'operators' | 'providerIdentities'>
@@ -28,7 +29,7 @@ interface MemberAdminDeps extends Pick<Plans, 'plans' | 'defaultPlan'> {
   readonly writeAudit: AuditWriter
   readonly onCredentialsChanged: (account: string) => void
   readonly usageCarryOver: Pick<UsageCarryOverService, 'exportUsage'>
-  readonly rules: { readonly mergeAliases: boolean }
+  readonly mailboxes: Pick<Mailboxes, 'mergesAliases'>
   /** Null for a command, which sends its emails itself and reports what became of them. */
   readonly mailer: Pick<MemberMailer, 'sendEmailChanged'> | null
 }
@@ -134,9 +135,9 @@ export class MemberAdminService {
 
   /** The operator vouches for the address; both addresses receive an email. False if another account has its mailbox. */
   async changeEmail(account: Account, email: string, author: OperatorAuthor): Promise<boolean> {
-    const { store, usageCarryOver, rules, mailer, clock, onCredentialsChanged } = this.#deps
+    const { store, usageCarryOver, mailboxes, mailer, clock, onCredentialsChanged } = this.#deps
     const carryOver = await usageCarryOver.exportUsage(account)
-    if (!(await store.accounts.setEmail(account.id, email, { onePerMailbox: rules.mergeAliases, carryOver }))) return false
+    if (!(await store.accounts.setEmail(account.id, email, { onePerMailbox: mailboxes.mergesAliases, carryOver }))) return false
     onCredentialsChanged(account.id)
     const newAddress = maskEmail(email) ?? ''
     await this.#record('email_changed', account.id, { from: maskEmail(account.email), to: newAddress }, author)

@@ -23,7 +23,7 @@ import type { AttemptLimitName, AttemptLimits } from '../../identity/limits/atte
 import { isKnownDevice } from '../../identity/known-device.ts'
 import type { EmailVerificationService, VerifiedEmail } from './email-verification-service.ts'
 import type { EmailRules } from '../../identity/email/email-address.ts'
-import { anyEmailDomain, parseEmail, toMailbox } from '../../identity/email/email-address.ts'
+import { anyEmailDomain, parseEmail } from '../../identity/email/email-address.ts'
 import type { MemberMailer } from '../../member-mailer.ts'
 import type { PasswordVerdict } from '../../identity/passwords/password.ts'
 import { checkPassword } from '../../identity/passwords/password.ts'
@@ -33,6 +33,7 @@ import type { ResolvedAccount, SignUpRefused, SignUpService } from './sign-up-se
 import type { SessionMethod } from '../../identity/session.ts'
 import type { Store } from '../../store.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
+import type { Mailboxes } from '../mailboxes.ts'
 
 export interface SignInDeps {
   readonly store: Pick<Store, 'accounts' | 'accountDeletions' | 'sessions'>
@@ -48,6 +49,7 @@ export interface SignInDeps {
   /** The installation's secret. */
   readonly secret: Uint8Array
   readonly rules: EmailRules
+  readonly mailboxes: Mailboxes
   /** Called when an account's credentials changed, so that cached copies are dropped. */
   readonly onCredentialsChanged: (account: string) => void
 }
@@ -96,7 +98,7 @@ export class SignInService {
     { email, browser, password = null, invite = null }: SignInCodeRequest,
     client: ClientInfo,
   ): Promise<SignInCodeResult> {
-    const { attemptLimits, emailVerification, mailer, signUp, clock, rules } = this.#deps
+    const { attemptLimits, emailVerification, mailer, signUp, clock, rules, mailboxes } = this.#deps
     const now = clock.now()
     const verdict = parseEmail(email, rules)
     if (verdict.kind !== 'good') return { kind: 'address', reason: verdict.kind }
@@ -111,7 +113,7 @@ export class SignInService {
     }
     const isKnownDevice = account !== undefined && this.#isKnownDevice(client, account.id)
     if (!isKnownDevice) await attemptLimits.consumeForWiderNetworks('code-by-network', client.network, now, 'magic_link')
-    const mailbox = this.#toMailbox(address)
+    const mailbox = mailboxes.toMailbox(address)
     const secrets = await emailVerification
       .issue({ address, mailbox, network: client.network, known: isKnownDevice, passwordHash: null, invite, browser })
       .catch(async (error: unknown) => {
@@ -219,15 +221,15 @@ export class SignInService {
 
   /** @throws TooManyAttempts */
   async signInWithPassword(email: string, password: string, client: ClientInfo): Promise<SignInResult> {
-    const { store, attemptLimits, passwords, writeAudit, clock, rules } = this.#deps
+    const { store, attemptLimits, passwords, writeAudit, clock, mailboxes } = this.#deps
     const now = clock.now()
-    const verdict = parseEmail(email, { ...rules, ...anyEmailDomain })
+    const verdict = parseEmail(email, anyEmailDomain)
     const address = verdict.kind === 'good' ? verdict.email : null
     const record = address === null ? undefined : await this.#findSignInRecord(address)
     const isKnownDevice = record !== undefined && this.#isKnownDevice(client, record.account.id)
     const limitAndSubject: [AttemptLimitName, string] = isKnownDevice
       ? ['password-by-device', record.account.id]
-      : ['password-by-address', hashMailbox(this.#toMailbox(address ?? email))]
+      : ['password-by-address', hashMailbox(mailboxes.toMailbox((address ?? email).toLowerCase()))]
     if (!isKnownDevice) await attemptLimits.consumeForNetwork('password-by-network', client.network, now, 'email')
     await attemptLimits.consume(...limitAndSubject, now, 'email')
     const usable = record !== undefined && record.account.status === 'active' && record.emailVerified
@@ -262,10 +264,6 @@ export class SignInService {
   async #findSignInRecord(address: string): Promise<SignInRecord | undefined> {
     const account = await this.#deps.signUp.findAccount(address)
     return account && this.#deps.store.accounts.findForSignIn(account.id)
-  }
-
-  #toMailbox(address: string): string {
-    return toMailbox(address.toLowerCase(), this.#deps.rules.mergeAliases)
   }
 
   async #isKnownDeviceFor(address: string | null, client: ClientInfo): Promise<boolean> {

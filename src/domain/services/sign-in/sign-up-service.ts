@@ -2,13 +2,12 @@
 import type { Account } from '../../identity/account.ts'
 import type { AuditWriter } from '../../identity/audit.ts'
 import type { ClientInfo } from '../../identity/client-info.ts'
-import type { EmailRules } from '../../identity/email/email-address.ts'
-import { canonicalizeEmail, hashPerson, isSameMailbox } from '../../identity/email/email-address.ts'
 import { checkSignUp } from '../../identity/sign-up-rules.ts'
 import type { SignUpRefusal, SignUpRules } from '../../identity/sign-up-rules.ts'
 import type { Store } from '../../store.ts'
 import type { VerifiedEmail } from './email-verification-service.ts'
 import type { UsageCarryOverService } from '../usage-carry-over-service.ts'
+import type { Mailboxes } from '../mailboxes.ts'
 
 interface SignUpDeps {
   readonly store: Pick<Store, 'accounts' | 'boosts'>
@@ -16,9 +15,8 @@ interface SignUpDeps {
   readonly writeAudit: AuditWriter
   readonly clock: { now(): number }
   readonly ids: { next(prefix: string, now: number): string }
-  /** The installation's secret. */
-  readonly secret: Uint8Array
-  readonly rules: Pick<EmailRules, 'mergeAliases'> & SignUpRules
+  readonly rules: SignUpRules
+  readonly mailboxes: Mailboxes
   /** The plan of a new account. */
   readonly defaultPlan: string
 }
@@ -46,11 +44,8 @@ export class SignUpService {
 
   /** The account of the address, or of another address of the same mailbox: its reader is the same person. */
   async findAccount(address: string): Promise<Account | undefined> {
-    const { store, rules } = this.#deps
-    const exact = await store.accounts.find(address)
-    if (exact !== undefined || !rules.mergeAliases) return exact
-    const aliases = await store.accounts.findByCanonicalEmail(canonicalizeEmail(address, true))
-    return aliases.find(({ email }) => email !== null && isSameMailbox(email, address))
+    const [account] = await this.#deps.mailboxes.listOfMailbox(address)
+    return account
   }
 
   /** Null if the address may sign up. */
@@ -64,7 +59,7 @@ export class SignUpService {
     { address, passwordHash, invite }: VerifiedEmail,
     client: ClientInfo,
   ): Promise<ResolvedAccount | SignUpRefused> {
-    const { store, usageCarryOver, clock, ids, writeAudit, rules, defaultPlan } = this.#deps
+    const { store, usageCarryOver, clock, ids, writeAudit, mailboxes, defaultPlan } = this.#deps
     const existingAccount = await this.findAccount(address)
     if (existingAccount !== undefined) return { account: existingAccount, isNewAccount: false, invited: false }
     const reason = await this.checkRefusal(address, invite)
@@ -73,7 +68,7 @@ export class SignUpService {
     const id = ids.next('acc_', at)
     const account = await store.accounts.create(
       { id, email: address, plan: defaultPlan, passwordHash, emailVerified: true, at },
-      { onePerMailbox: rules.mergeAliases },
+      { onePerMailbox: mailboxes.mergesAliases },
     )
     if (account === undefined) {
       // A concurrent sign-in with this or another spelling created it.
@@ -89,14 +84,14 @@ export class SignUpService {
 
   /** An unknown code does not turn a new member away; it is ignored. */
   async #recordInvite(account: Account, address: string, code: string): Promise<boolean> {
-    const { store, clock, secret, rules } = this.#deps
+    const { store, clock, mailboxes } = this.#deps
     const inviter = await store.boosts.findInviter(code)
     if (inviter === undefined) return false
     return store.boosts.recordInvite({
       invited: account.id,
       inviter: inviter.account,
-      person: hashPerson(secret, address, rules.mergeAliases),
-      inviterPerson: hashPerson(secret, inviter.email ?? inviter.account, rules.mergeAliases),
+      person: mailboxes.hashPerson(address),
+      inviterPerson: mailboxes.hashPerson(inviter.email ?? inviter.account),
       at: clock.now(),
     })
   }

@@ -8,10 +8,8 @@ import type { Account } from '../../../domain/identity/account.ts'
 import { unknownReader } from '../../../domain/identity/reader.ts'
 import type { Subscription } from '../../../domain/billing/subscriptions/subscription.ts'
 import { formatSpanLeft, toSubscriptionRecord } from '../plan.ts'
-import { readSecret } from '../../../server/installation/open-store.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import { AccountDeletionService } from '../../../domain/services/account-deletion-service.ts'
-import { UsageCarryOverService } from '../../../domain/services/usage-carry-over-service.ts'
 import { getBalance } from '../../../services/member-usage.ts'
 import { toUsageBoosts, toUsagePools } from '../../../domain/billing/usage/usage.ts'
 import {
@@ -33,7 +31,7 @@ export function createAccount(
   return withInstallation(async (installation) => {
     const { config, memberAdmin, createAuthor } = installation
     // Normalised as sign-in does it; the operator may use any domain.
-    const verdict = parseEmail(options.email, { ...config.signIn, ...anyEmailDomain })
+    const verdict = parseEmail(options.email, anyEmailDomain)
     if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
     const email = verdict.email
     if (options.password !== undefined) assertGoodPassword(options.password, email)
@@ -166,14 +164,12 @@ export function deleteAccount(
       'This deletes the personal data and ends all keys and sessions; the ledger stays. Add --yes to confirm.',
     )
   return changeAccount(idOrEmail, options, async (installation, account) => {
-    const { store, config, note } = installation
+    const { note } = installation
     if (account.status === 'deleted') throw createDeletedError(account)
     const { openOrders } = await import('../order/open-orders.ts')
-    const secret = await readSecret(config)
     const deletions = new AccountDeletionService({
       ...installation,
       orders: (await openOrders(installation)).orders,
-      usageCarryOver: new UsageCarryOverService({ ...installation, ledger: store.ledger, rules: config.signIn, secret }),
       mailer: null,
       writeAudit: async (event, id, _client, detail) => note(event, id ?? account.id, detail),
       // Running servers read the changed accounts from the database.
@@ -190,8 +186,8 @@ export function deleteAccount(
 /** The operator vouches for the address, so nothing is proven; both addresses receive an email. */
 export function setEmail(idOrEmail: string, options: OutputOptions & { email: string }): Promise<CommandResult> {
   return changeAccount(idOrEmail, options, async (installation, account) => {
-    const { config, clock, memberAdmin, createAuthor } = installation
-    const verdict = parseEmail(options.email, { ...config.signIn, ...anyEmailDomain })
+    const { clock, memberAdmin, createAuthor } = installation
+    const verdict = parseEmail(options.email, anyEmailDomain)
     if (verdict.kind !== 'good') throw new CommandError(`'${options.email}' is not a mail address.`)
     const { email } = verdict
     if (account.status === 'deleted') throw createDeletedError(account)

@@ -10,6 +10,7 @@ import type { Test } from 'tap'
 import { createIds } from '../../../../src/system/ids.ts'
 import type { Account } from '../../../../src/domain/identity/account.ts'
 import { BoostService, openRush } from '../../../../src/domain/services/boost-service.ts'
+import { Mailboxes } from '../../../../src/domain/services/mailboxes.ts'
 import { hashPerson } from '../../../../src/domain/identity/email/email-address.ts'
 import { createCalendar } from '../../../../src/domain/billing/period.ts'
 import type { SqliteStore } from '../../../../src/store/sqlite/open.ts'
@@ -56,7 +57,7 @@ async function openBench(t: Test): Promise<TestBench> {
       checkin: { pool: 'fast', credits: 5_000, days: 7 },
       invite: { pool: 'fast', credits: 50_000, days: 30, perMonth: 10 },
     },
-    mergeAliases: true,
+    mailboxes: new Mailboxes({ store, secret, mergeAliases: true }),
   })
   return {
     file,

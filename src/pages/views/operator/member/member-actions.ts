@@ -72,8 +72,7 @@ export const memberActions = {
     access: { scope: 'members:write', needsStepUp: true },
     async run(context, form) {
       const email = readText(form, 'email', maxEmailChars)
-      if (parseEmail(email, { ...context.services.config.signIn, ...anyEmailDomain }).kind !== 'good')
-        throw createFieldError('email', 'email')
+      if (parseEmail(email, anyEmailDomain).kind !== 'good') throw createFieldError('email', 'email')
       await changeMemberEmail(await findAccount(context), email, readAuthor(context, form), context.services)
       return { path: context.path, done: 'email_changed' }
     },

@@ -9,7 +9,6 @@ import {
 } from '../../../../../src/domain/identity/email/email-address.ts'
 
 const rules = {
-  mergeAliases: true,
   blockedDomains: ['Rival.example'],
   isDisposable: (domain: string) => domain === 'mailinator.com',
 }

@@ -29,7 +29,11 @@ export function renderDialog({ id, opener, openerLabel = opener, look, title, co
 }
 
 /** The way out, which has the focus, and the button that does it. */
-export function renderDialogEnd({ t, path }: PageContext, label: string, look: 'danger' | '' = 'danger'): Html {
+export function renderDialogEnd(
+  { t, path }: Pick<PageContext, 't' | 'path'>,
+  label: string,
+  look: 'danger' | '' = 'danger',
+): Html {
   return html`<div class="form-end">
     <a class="button quiet" href="${path}" data-close autofocus>${t.common.cancel}</a>
     <button class="button ${look}">${label}</button>

@@ -15,6 +15,8 @@ import { hasScope } from './sections.ts'
 interface ActionForm<Actions extends Readonly<Record<string, OperatorAction>>> {
   readonly actions: Actions
   readonly action: keyof Actions & string
+  /** Where it is sent; the page without its query by default. */
+  readonly path?: string
   /** Tells forms of one action apart, such as the id of a key. */
   readonly subject?: string
   readonly opener: string
@@ -38,7 +40,7 @@ export function renderActionForm<Actions extends Readonly<Record<string, Operato
   if (access === undefined || !hasScope(context, access.scope)) return html``
   const { t, operator, services } = context
   const { actionForm: texts } = t.console
-  const { opener, openerLabel = opener, title, lead, fields, isDanger = false, isReasonShown = false } = form
+  const { path = context.path, opener, openerLabel = opener, title, lead, fields, isDanger = false, isReasonShown = false } = form
   const needsProof = access.needsStepUp === true && !isStepUpFresh(operator.actor, services.clock.now())
   const pageForm = new PageForm(context, action, subject)
   const reason = html`maxlength="${maxReasonChars}" autocomplete="off" required`
@@ -53,6 +55,7 @@ export function renderActionForm<Actions extends Readonly<Record<string, Operato
       needsProof && operator.actor.kind === 'shell'
         ? html`<p class="notice warn">${t.operator.shellStepUp}</p>`
         : pageForm.render({
+            path,
             // What moves money or locks someone out waits for its button: Enter in a field presses the first one, which is disabled.
             content: html`<button hidden disabled></button> ${lead !== undefined && html`<p>${lead}</p>`} ${fields?.(pageForm)}
               ${pageForm.renderField({
@@ -62,7 +65,7 @@ export function renderActionForm<Actions extends Readonly<Record<string, Operato
                 attributes: reason,
               })}
               ${needsProof && renderConsoleProof(context, pageForm, { purpose: operator.offersPasskey ? 'step_up' : null, hint: texts.proofHint })}
-              ${renderDialogEnd(context, opener, isDanger ? 'danger' : '')}`,
+              ${renderDialogEnd({ t, path }, opener, isDanger ? 'danger' : '')}`,
           }),
   })
 }

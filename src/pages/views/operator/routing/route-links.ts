@@ -24,6 +24,12 @@ export function toUpstreamPath(name: string, span: UsageSpan): string {
   return `${path}/upstreams/${encodeURIComponent(name)}${span === 'day' ? '' : `?span=${span}`}`
 }
 
+/** This page over the span that its reader chose, for its forms. */
+export function toSamePage({ path: own, query }: Pick<OperatorContext, 'path' | 'query'>): string {
+  const span = readSpan({ query })
+  return span === 'day' ? own : `${own}?span=${span}`
+}
+
 /** `target` null: turns that called no upstream; undefined: whatever they called. */
 export interface TurnsBehind {
   readonly product?: string | undefined

@@ -13,6 +13,7 @@ import type { OperatorAction, OperatorContext, SubmittedForm, View } from '../..
 import { readAuthor, renderActionForm } from '../action-form.ts'
 import { hasScope } from '../sections.ts'
 import { formatMs } from '../turns/turn-table.ts'
+import { toSamePage } from './route-links.ts'
 import type { RoutingState } from './route-table.ts'
 
 export const targetActions = {
@@ -21,14 +22,14 @@ export const targetActions = {
     async run(context, form) {
       const order = { target: form.subject, minutes: readMinutes(form), allowsLast: form.fields.get('allow_last') === 'yes' }
       await takeOutTarget(order, readAuthor(context, form), context.services)
-      return { path: context.path, done: 'taken_out' }
+      return { path: toSamePage(context), done: 'taken_out' }
     },
   },
   bring_back: {
     access: { scope: 'routing:write' },
     async run(context, form) {
       await bringBackTarget(form.subject, readAuthor(context, form), context.services)
-      return { path: context.path, done: 'brought_back' }
+      return { path: toSamePage(context), done: 'brought_back' }
     },
   },
 } as const satisfies Readonly<Record<string, OperatorAction>>
@@ -61,6 +62,7 @@ export function renderTry(context: OperatorContext, name: string, subject = ''):
   if (!hasScope(context, 'routing:write')) return html``
   const { routing: texts } = context.t.console
   return new PageForm(context, 'try', subject).render({
+    path: toSamePage(context),
     content: html`<button class="button quiet small" aria-label="${interpolate(texts.tryLabel, { name })}">${texts.try}</button>`,
   })
 }
@@ -82,6 +84,7 @@ export function renderTargetActions(
     ${renderTry(context, target, target)}
     ${renderActionForm(context, {
       actions: targetActions,
+      path: toSamePage(context),
       action: 'take_out',
       subject: target,
       opener: texts.takeOut,
@@ -109,6 +112,7 @@ export function renderTargetActions(
       isOut &&
       renderActionForm(context, {
         actions: targetActions,
+        path: toSamePage(context),
         action: 'bring_back',
         subject: target,
         opener: texts.bringBack,

@@ -27,18 +27,6 @@ export function bind(
   })
 }
 
-/** A reachable address for each wildcard. Browsers do not treat `[::]` as this machine and drop its cookies. */
-const reachableHosts = new Map([
-  ['0.0.0.0', '127.0.0.1'],
-  ['::', '::1'],
-])
-
-/** Formats a host for a URL. */
-export function formatHost(host: string): string {
-  const reachable = reachableHosts.get(host) ?? host
-  return reachable.includes(':') ? `[${reachable}]` : reachable
-}
-
 function describeBindError(error: NodeJS.ErrnoException, { host, port, settingName }: BindAddress): string {
   if (error.code === 'EADDRINUSE')
     return `${host}:${port} is in use by another program. Stop it, or choose another ${settingName}.`

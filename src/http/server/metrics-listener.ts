@@ -6,7 +6,8 @@ import { parseNetworks } from '../../system/cidr.ts'
 import type { Telemetry } from '../../observability/telemetry.ts'
 import { isInNetworks, normalizeAddress } from '../request/client-ip.ts'
 import { hasBearerToken } from '../../access/bearer.ts'
-import { bind, formatHost } from './bind.ts'
+import { formatHost } from '../../config/site-origin.ts'
+import { bind } from './bind.ts'
 
 interface MetricsListener {
   /** As in `http://127.0.0.1:9464/metrics`. */

@@ -1,4 +1,5 @@
 /** `svc-gateway console`: a link that opens the operator's console in a browser, without an account. */
+import { getSiteOrigin } from '../../config/site-origin.ts'
 import { spawn } from 'node:child_process'
 import type { GatewayConfig } from '../../config/config.ts'
 import { ConsoleSessionService, shellLinkMs } from '../../domain/services/operators/console-session-service.ts'
@@ -29,10 +30,8 @@ export function openConsole(
 }
 
 /** The link is a credential, so it is made only where no network can read it. */
-function getSite({ listen: { siteUrl, host, port }, console: { origin: own } }: GatewayConfig): string {
-  const isAnyHost = host === '0.0.0.0' || host === '::'
-  const address = own ?? siteUrl ?? `http://${isAnyHost ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
-  const { protocol, hostname, origin } = new URL(address)
+function getSite({ listen, console: { origin: own } }: GatewayConfig): string {
+  const { protocol, hostname, origin } = new URL(own ?? getSiteOrigin(listen))
   if (protocol === 'https:' || isLoopbackHost(hostname)) return origin
   throw new CommandError(
     `The console opens over https or on this machine only, and it is at ${origin}. Set SITE_URL, or console.origin, to an https address.`,

@@ -1,4 +1,5 @@
 /** `svc-gateway account …` */
+import { getSiteOrigin } from '../../../config/site-origin.ts'
 import { maskEmail } from '../../../domain/identity/audit.ts'
 import { renderEmailChanged } from '../../../mail/templates/email-change-email.ts'
 import { hashPassword } from '../../../domain/identity/passwords/password.ts'
@@ -208,7 +209,7 @@ async function sendNotices(
   change: { readonly newAddress: string; readonly at: number },
 ): Promise<string> {
   const { brand, listen } = installation.config
-  const sender = { name: brand.name, site: listen.siteUrl ?? `http://${listen.host}:${listen.port}` }
+  const sender = { name: brand.name, site: getSiteOrigin(listen) }
   const content = renderEmailChanged(sender, change, { language: null, timeZone: null })
   const outcomes: string[] = []
   for (const to of recipients) {

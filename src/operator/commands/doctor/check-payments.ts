@@ -1,4 +1,5 @@
 /** Whether payment providers answer, send their notifications to this server, and whether a signed notification arrives at its public address. */
+import { getSiteOrigin } from '../../../config/site-origin.ts'
 import { existsSync } from 'node:fs'
 import { getGlobalDispatcher, request } from 'undici'
 import type { Dispatcher } from 'undici'
@@ -58,9 +59,8 @@ async function checkProvider(provider: PaymentProvider, config: GatewayConfig, d
 type Finding = Pick<HealthCheck, 'ok' | 'detail'>
 
 /** Where this server is reached from outside. */
-function toNotifyUrl(name: string, { listen: { siteUrl, host, port } }: GatewayConfig): string {
-  const local = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
-  return `${siteUrl ?? `http://${local}:${port}`}/payments/${name}/notify`
+function toNotifyUrl(name: string, { listen }: GatewayConfig): string {
+  return `${getSiteOrigin(listen)}/payments/${name}/notify`
 }
 
 /** What the provider's list of endpoints lacks, in words that name the difference. */

@@ -1,4 +1,5 @@
 /** `svc-gateway doctor`: the providers that members sign in with, and the keys of trusted issuers. */
+import { getSiteOrigin } from '../../../config/site-origin.ts'
 import { request } from 'undici'
 import type { HealthCheck } from '../../../services/health/health-checks.ts'
 import type { GatewayConfig } from '../../../config/config.ts'
@@ -19,7 +20,7 @@ export function checkSignInProviders({ signIn, listen }: GatewayConfig): Promise
     Object.entries(signIn.providers).map(async ([id, provider]): Promise<HealthCheck> => {
       const what = `sign-in ${id}`
       const { issuer, clientId } = provider
-      const site = listen.siteUrl ?? `http://${listen.host}:${listen.port}`
+      const site = getSiteOrigin(listen)
       try {
         const fault = await findClientFault(provider, `${site}/api/membership/auth/oauth/${id}/callback`)
         if (fault !== null)

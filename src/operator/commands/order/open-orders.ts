@@ -1,4 +1,5 @@
 /** The service of orders for a command, which asks providers and sends emails by itself: a server may run beside it, or none. */
+import { getSiteOrigin } from '../../../config/site-origin.ts'
 import { toPackOffer } from '../../../domain/services/orders/order-checkout.ts'
 import { OrderService } from '../../../domain/services/orders/order-service.ts'
 import type { OrderServicePort } from '../../../domain/services/orders/order-service-port.ts'
@@ -32,8 +33,7 @@ export async function openOrders(installation: Installation): Promise<OpenedOrde
     )
     return reason === null ? 'sent' : 'unavailable'
   }
-  const { siteUrl, host, port } = config.listen
-  const site = siteUrl ?? `http://${host}:${port}`
+  const site = getSiteOrigin(config.listen)
   const mailer = createMemberMail(
     { enqueue: async () => 'unavailable', deliver },
     { brand: config.brand.name, linkLifetimeMs: 0, origins: { site }, seller: config.payments },

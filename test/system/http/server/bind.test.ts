@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openGateway } from '../../../../src/server/serving-thread.ts'
-import { formatHost } from '../../../../src/http/server/bind.ts'
+import { formatHost } from '../../../../src/config/site-origin.ts'
 import { createTemporaryFolder, testConfig } from '../../../support/gateway/test-gateway.ts'
 
 const folder = createTemporaryFolder(t)

@@ -18,7 +18,7 @@ export interface OutgoingMail {
   readonly outbox: string
 }
 
-interface Delivery {
+export interface Delivery {
   readonly outcome: DeliveryOutcome
   /** Why it was not sent, for the log. */
   readonly reason: string | null

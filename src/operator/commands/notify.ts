@@ -1,16 +1,15 @@
 /** `svc-gateway notify`: tries receivers of notifications, and shows and repeats deliveries. */
-import { toOutgoingMail } from '../../config/outgoing-mail.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { DeliveryRecord, DeliveryState } from '../../domain/notification.ts'
-import { deliverOnce } from '../../mail/outgoing-mail.ts'
 import { ReceiverConnections } from '../../notifications/receivers/receiver-connections.ts'
 import { createReceivers, createTestEvent } from '../../notifications/receivers/receiver.ts'
 import type { ReceiverDeps } from '../../notifications/receivers/receiver.ts'
 import { systemClock } from '../../system/clock.ts'
 import { createIds } from '../../system/ids.ts'
 import { formatTime, formatZone } from '../../system/terminal/format-time.ts'
+import { deliverEmail } from '../deliver-email.ts'
 import { CommandError, withInstallation } from '../installation.ts'
 import { drawTable, formatCell, formatCellTime, formatTable, pluralize, renderResult } from '../output.ts'
 import type { CommandResult, OutputOptions } from '../output.ts'
@@ -23,7 +22,10 @@ export async function testReceivers(name: string | undefined, options: OutputOpt
   const config = await loadConfig()
   const connections = new ReceiverConnections()
   try {
-    const receivers = createReceivers(config, { connections, deliverMail: createMailDelivery(config) })
+    const installation = { config, ids: createIds(), clock: systemClock }
+    const deliverMail: ReceiverDeps['deliverMail'] = async (email, signal) =>
+      (await deliverEmail(installation, email, signal)).outcome
+    const receivers = createReceivers(config, { connections, deliverMail })
     const chosenReceivers = name === undefined ? receivers : receivers.filter((receiver) => receiver.name === name)
     if (chosenReceivers.length === 0) {
       const names = receivers.map((receiver) => receiver.name)
@@ -62,15 +64,6 @@ function createMissingReceiverError(names: readonly string[], name: string | und
 function requireReceiver({ notifications: { people, webhooks } }: GatewayConfig, name: string): void {
   const names = [...Object.keys(people), ...Object.keys(webhooks)]
   if (!names.includes(name)) throw createMissingReceiverError(names, name)
-}
-
-/** As the server sends emails: by SMTP, or into the folder. */
-function createMailDelivery(config: GatewayConfig): ReceiverDeps['deliverMail'] {
-  const mail = toOutgoingMail(config)
-  return async (email, signal) => {
-    const id = createIds().next('mail_', systemClock.now())
-    return (await deliverOnce(mail, email, { id, signal, clock: systemClock })).outcome
-  }
 }
 
 /** Lists the receivers with what waits for them, and the open incidents. */

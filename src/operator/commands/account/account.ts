@@ -213,7 +213,7 @@ async function sendNotices(
   const content = renderEmailChanged(sender, change, { language: null, timeZone: null })
   const outcomes: string[] = []
   for (const to of recipients) {
-    const reason = await deliverEmail(installation, { to, ...content })
+    const { reason } = await deliverEmail(installation, { to, ...content })
     outcomes.push(reason === null ? `An email was sent to ${to}.` : `The email to ${to} was not sent (${reason}).`)
   }
   return outcomes.join(' ')

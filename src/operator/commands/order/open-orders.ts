@@ -25,7 +25,7 @@ export async function openOrders(installation: Installation): Promise<OpenedOrde
   const providers = await openPaymentProviders(config, { clock, secret, folder: new DataFolder(config.store.dataDir) })
   const sentences: string[] = []
   const deliver = async ({ to, ...content }: EmailContent & { readonly to: string }): Promise<'sent' | 'unavailable'> => {
-    const reason = await deliverEmail(installation, { to, ...content })
+    const { reason } = await deliverEmail(installation, { to, ...content })
     sentences.push(
       reason === null
         ? `An email was sent to ${to}.`

@@ -51,7 +51,7 @@ export class Notifier {
     this.#observer = new NodeObserver(deps)
     this.#deliverer = new Deliverer(deps)
     this.#config = config
-    this.#configure(config)
+    this.#useReceivers()
   }
 
   /** Without receivers nothing is observed, recorded or delivered. */
@@ -61,16 +61,16 @@ export class Notifier {
 
   /** Deliveries that are being made end under the earlier settings. Never rejects. */
   async reconfigure(config: NotifierConfig): Promise<void> {
-    this.#configure(config)
-    await this.announce()
-  }
-
-  #configure(config: NotifierConfig): void {
-    const { deliverMail, timeoutMs } = this.#deps
     this.#config = config
     this.#announcedMs = -Infinity
     this.#observer.forgetCertificates()
-    this.#receivers = createReceivers(config, {
+    this.#useReceivers()
+    await this.announce()
+  }
+
+  #useReceivers(): void {
+    const { deliverMail, timeoutMs } = this.#deps
+    this.#receivers = createReceivers(this.#config, {
       deliverMail,
       connections: this.#connections,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),

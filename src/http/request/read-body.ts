@@ -56,8 +56,7 @@ export async function readChunks(
   return receiveChunks(request, { maxBytes, declaredBytes, reservation, scheduler: services.bodyScheduler })
 }
 
-interface ReceiveOptions {
-  readonly maxBytes: number
+interface ReceiveOptions extends Pick<BodyReadOptions, 'maxBytes'> {
   readonly declaredBytes: number | null
   readonly reservation: BodyReservation
   readonly scheduler: BodyReadScheduler

@@ -29,7 +29,6 @@ export interface Attempt {
 
 export interface Receiver {
   readonly name: string
-  readonly isProgram: boolean
   readonly kinds: ReadonlySet<NotificationKind>
   readonly maxPerMinute: number
   /** The origin to which requests go; null for mail. */
@@ -90,7 +89,6 @@ export function createReceivers(
     const { kind, events, quietHours, to, allowPrivate } = receiver
     return {
       name,
-      isProgram: false,
       kinds: new Set(events === 'all' ? incidentKinds : events),
       maxPerMinute: kind === 'mail' ? mailsPerMinute : presets[kind].maxPerMinute,
       origin: kind === 'mail' ? null : new URL(createRequest(kind, receiver, 0)(createTestEvent(0, 'test')).url).origin,
@@ -117,7 +115,6 @@ export function createReceivers(
     ...Object.entries(people).map(createPerson),
     ...Object.entries(webhooks).map(([name, { url, secret, previousSecret, events, allowPrivate }]): Receiver => ({
       name,
-      isProgram: true,
       kinds: new Set(events === 'all' ? [...incidentKinds, ...memberEventKinds] : events),
       maxPerMinute: webhooksPerMinute,
       origin: new URL(url).origin,

@@ -111,6 +111,7 @@ function renderTable(head: readonly TableCell[], rows: readonly (readonly TableC
   const cell = (inlines: TableCell): Html => html`${inlines.map((inline) => renderInline(inline, renderer))}`
   return renderDataTable({
     label: toPlainText(head[0] ?? []),
+    look: 'card',
     columns: head.map((inlines) => ({ title: toPlainText(inlines), head: cell(inlines) })),
     rows: rows.map(([first = [], ...others]) => {
       const id = findRowAnchor(first)

@@ -22,14 +22,14 @@ interface DataTable {
   /** The name of the box, which can be scrolled by keyboard. */
   readonly label: string
   readonly caption?: string
-  /** `card` by default. */
+  /** Classes of the box. */
   readonly look?: string
   readonly columns: readonly TableColumn[]
   readonly rows: readonly TableRow[]
 }
 
 /** The roles are written out because browsers forget them where a table is not laid out as one. */
-export function renderDataTable({ label, caption, look: boxLook = 'card', columns, rows }: DataTable): Html {
+export function renderDataTable({ label, caption, look: boxLook = '', columns, rows }: DataTable): Html {
   const look = ({ isNumber, isHidden }: TableColumn): Html =>
     isNumber === true ? html`class="number"` : html`${isHidden === true && html`class="end"`}`
   return html`<div class="table-box ${boxLook}" tabindex="0" role="region" aria-label="${label}">

@@ -159,6 +159,7 @@ function renderPlans({ t, language, services }: PageContext): Html {
     ${renderDataTable({
       label: t.plans.title,
       caption: t.home.plansCaption,
+      look: 'card',
       columns: [
         { title: t.home.plan },
         { title: t.plans.perMonth, isNumber: true },
@@ -211,6 +212,7 @@ function renderModels({ t, services, language }: PageContext): Html {
     ${renderDataTable({
       label: t.home.modelsTitle,
       caption: t.home.perMillion,
+      look: 'card',
       columns: [
         { title: t.home.model },
         { title: t.home.tier },

@@ -52,7 +52,6 @@ function renderProducts(context: PageContext, { products, completeAt }: ServiceS
                 <div class="card-head pad-head"><h2>${titles[span]}</h2></div>
                 ${renderDataTable({
                   label: titles[span],
-                  look: '',
                   columns: [
                     { title: texts.product },
                     { title: texts.success, isNumber: true },

@@ -83,7 +83,6 @@ function renderOrders(context: MemberContext, orders: readonly Order[]): Html {
   const { orders: texts } = t
   return renderDataTable({
     label: texts.title,
-    look: '',
     columns: [
       { title: texts.order },
       { title: texts.item },

@@ -63,7 +63,6 @@ function renderSessions(context: PageContext, sessions: readonly Session[], curr
   const { sessions: texts } = context.t
   return renderDataTable({
     label: texts.title,
-    look: '',
     columns: [
       { title: texts.device },
       { title: texts.address },

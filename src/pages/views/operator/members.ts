@@ -66,6 +66,7 @@ function renderTable(context: OperatorContext, accounts: readonly Account[]): Ht
   const { members: texts, statuses } = context.t.console
   return renderDataTable({
     label: context.t.console.sections.members,
+    look: 'card',
     columns: [
       { title: texts.member },
       { title: texts.plan },

@@ -73,7 +73,6 @@ function renderChecks({ t }: OperatorContext, label: string, checks: readonly He
   const { system: texts } = t.console
   return renderDataTable({
     label,
-    look: '',
     columns: [{ title: texts.check }, { title: texts.result }],
     rows: checks
       .toSorted((one, other) => Number(one.ok) - Number(other.ok))
@@ -123,7 +122,6 @@ async function renderOperators(context: OperatorContext): Promise<Html> {
     <div class="card-head pad-head"><h2>${texts.operators}</h2></div>
     ${renderDataTable({
       label: texts.operators,
-      look: '',
       columns: [{ title: texts.operator }, { title: texts.role }, { title: texts.secondFactor }, { title: texts.given }],
       rows: operators.map(({ account, email, role, grantedAt, hasSecondFactor }) => ({
         cells: [

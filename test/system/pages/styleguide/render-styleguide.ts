@@ -110,6 +110,7 @@ export function renderStyleguide(): Html {
       'Table',
       renderDataTable({
         label: 'Models',
+        look: 'card',
         columns: [{ title: 'Model' }, { title: 'Tier' }, { title: 'Price', isNumber: true }],
         rows: [
           { cells: [html`<code>svc-2.1</code>`, html`<span class="badge flagship">Premium</span>`, html`$0.11`] },

@@ -151,7 +151,6 @@ function renderTable(context: PageContext, series: readonly Series[], days: read
     <summary>${texts.chartTable}</summary>
     ${renderDataTable({
       label: texts.chartTitle,
-      look: '',
       columns: [{ title: texts.date }, ...series.map(({ name }) => ({ title: name, isNumber: true }))],
       rows: rows
         .filter(({ credits }) => sumOf(credits) > 0)

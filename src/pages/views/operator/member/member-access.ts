@@ -22,7 +22,6 @@ export async function renderKeys(context: OperatorContext, account: Account): Pr
     <div class="card-head pad-head"><h2 id="title-keys">${texts.keys}</h2></div>
     ${renderDataTable({
       label: texts.keys,
-      look: '',
       columns: [{ title: texts.key }, { title: texts.made }, { title: texts.lastUsed }, { title: texts.revoke, isHidden: true }],
       rows: keys.map(({ id, name, prefix, last4, createdAt, lastUsedAt, revokedAt }) => ({
         cells: [
@@ -55,7 +54,6 @@ export async function renderSessions(context: OperatorContext, account: Account)
     <div class="card-head pad-head"><h2 id="title-sessions">${texts.title}</h2></div>
     ${renderDataTable({
       label: texts.title,
-      look: '',
       columns: [{ title: texts.device }, { title: texts.address }, { title: texts.started }, { title: texts.lastSeen }],
       rows: sessions.map(({ kind, client, address, createdAt, lastUsedAt }) => ({
         cells: [

@@ -81,7 +81,6 @@ export async function renderOrders(context: OperatorContext, account: Account): 
     <div class="card-head pad-head"><h2 id="title-orders">${texts.orders}</h2></div>
     ${renderDataTable({
       label: texts.orders,
-      look: '',
       columns: [
         { title: t.orders.order },
         { title: t.orders.item },

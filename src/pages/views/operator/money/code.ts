@@ -84,7 +84,6 @@ function renderRedemptions(context: OperatorContext, redemptions: readonly Redem
   const { codes: texts, members } = context.t.console
   return renderDataTable({
     label: texts.redeemedBy,
-    look: '',
     columns: [{ title: members.member }, { title: texts.redeemedAt }, { title: context.t.console.orders.gave }],
     rows: redemptions.map(({ account, at, subscription, pack }) => ({
       cells: [

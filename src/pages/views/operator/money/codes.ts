@@ -122,7 +122,6 @@ function renderTable(context: OperatorContext, codes: readonly RedeemCode[]): Ht
   const { codes: texts } = t.console
   return renderDataTable({
     label: texts.title,
-    look: '',
     columns: [
       { title: texts.code },
       { title: texts.gives },

@@ -103,7 +103,6 @@ function renderTable(context: OperatorContext, search: MoneySearch, rows: readon
   const names = moneyColumns.filter((name) => search.by !== 'product' || name !== 'sold')
   return renderDataTable({
     label: texts.groupings[search.by],
-    look: '',
     columns: [{ title: texts.keys[search.by] }, ...names.map((name) => ({ title: texts.columns[name], isNumber: true }))],
     rows: rows.map((row) => {
       const rowSearch = narrow(context, search, row.key)

@@ -139,7 +139,6 @@ function renderTable(context: OperatorContext, orders: readonly Order[]): Html {
   const { t, language } = context
   return renderDataTable({
     label: t.console.sections.orders,
-    look: '',
     columns: [
       { title: t.orders.order },
       { title: t.orders.item },

@@ -65,7 +65,6 @@ function renderTable(context: OperatorContext, packs: readonly ListedPack[]): Ht
   const { packs: texts } = t.console
   return renderDataTable({
     label: texts.title,
-    look: '',
     columns: [
       { title: t.console.members.member },
       { title: texts.from },

@@ -68,7 +68,6 @@ function renderTerms(context: OperatorContext, used: readonly TermsInUse[]): Htm
     </ul>
     ${renderDataTable({
       label: texts.title,
-      look: '',
       columns: [
         { title: member.terms },
         { title: member.plan },
@@ -111,7 +110,6 @@ function renderTable(context: OperatorContext, label: string, subscriptions: rea
   const { members, member, subscribers: texts } = context.t.console
   return renderDataTable({
     label,
-    look: '',
     columns: [
       { title: members.member },
       { title: members.status },

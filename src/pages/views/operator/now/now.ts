@@ -245,7 +245,6 @@ function renderEndings(context: OperatorContext, { quarter, day }: NodeFigures, 
     <div class="card-head pad-head"><h2>${texts.endingsTitle}</h2></div>
     ${renderDataTable({
       label: texts.endingsTitle,
-      look: '',
       columns: [
         { title: texts.ending },
         ...(isLong ? [{ title: texts.recent, head: value('quarter-span'), isNumber: true }] : []),
@@ -270,7 +269,6 @@ function renderTargets(context: OperatorContext, targets: readonly TargetFigures
     <div class="card-head pad-head"><h2>${texts.targetsTitle}</h2></div>
     ${renderDataTable({
       label: texts.targetsTitle,
-      look: '',
       columns: [
         { title: texts.target },
         { title: texts.breaker },

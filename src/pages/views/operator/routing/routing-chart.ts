@@ -61,7 +61,6 @@ export function renderRoutingChart(context: OperatorContext, report: RoutingRepo
       <summary>${texts.chartTable}</summary>
       ${renderDataTable({
         label: texts.chartTableLabel,
-        look: '',
         columns: [
           { title: texts.step },
           ...[...looks.map(({ name }) => texts.looks[name]), texts.turns].map((title) => ({ title, isNumber: true })),

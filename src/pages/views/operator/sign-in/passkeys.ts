@@ -61,7 +61,6 @@ function renderList(context: OperatorContext, list: readonly Passkey[], isFresh:
   const { operator: texts } = context.t
   return renderDataTable({
     label: texts.passkeys,
-    look: '',
     columns: [
       { title: texts.passkeyName },
       { title: texts.passkeyAdded },

@@ -55,26 +55,26 @@ export class OrderChecks {
   }
 
   /** A check that runs already answers this one too. */
-  async check(id: string, by: OrderActor): Promise<Order | undefined> {
+  async check(id: string, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined> {
     const runningCheck = this.#running.get(id)
     if (runningCheck !== undefined) return runningCheck
-    const check = this.#checkNow(id, by).finally(() => this.#running.delete(id))
+    const check = this.#checkNow(id, by, author).finally(() => this.#running.delete(id))
     this.#running.set(id, check)
     return check
   }
 
-  async #checkNow(id: string, by: OrderActor): Promise<Order | undefined> {
+  async #checkNow(id: string, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined> {
     const { store, providers } = this.#deps
     const order = await store.orders.find(id)
     if (order === undefined) return undefined
     const provider = providers.get(order.provider)
-    if (this.#hasNeverOpened(order)) return this.#changes.apply(id, by, (stored) => this.#expireUnopened(stored, by))
+    if (this.#hasNeverOpened(order)) return this.#changes.apply(id, by, (stored) => this.#expireUnopened(stored, by), { author })
     try {
       if (provider === undefined)
         throw new PaymentProviderError('misconfigured', 'it is not configured', `payments.providers.${order.provider}`)
-      await this.#ask(order, provider, by)
+      await this.#ask(order, provider, by, author)
     } catch (error) {
-      await this.recordFailure(order, error, by)
+      await this.recordFailure(order, error, by, author)
     }
     return store.orders.find(id)
   }
@@ -88,42 +88,43 @@ export class OrderChecks {
     return this.#hasNeverOpened(stored) ? recordClosed(stored, 'expired', this.#deps.clock.now(), by) : null
   }
 
-  async #ask(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+  async #ask(order: Order, provider: PaymentProvider, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     switch (order.state) {
       case 'created':
-        return this.#open(order, provider, by)
+        return this.#open(order, provider, by, author)
       case 'sent':
       case 'expired':
       case 'cancelled':
-        return this.#askUnpaid(order, provider, by)
+        return this.#askUnpaid(order, provider, by, author)
       case 'refunding':
-        await this.#refunds.advance(order, provider, by)
+        await this.#refunds.advance(order, provider, by, author)
         return
       case 'paid':
       case 'granted':
       case 'disputed':
-        return this.#askPaid(order, provider, by)
+        return this.#askPaid(order, provider, by, author)
       case 'refunded':
-        return this.#askRefunded(order, provider, by)
+        return this.#askRefunded(order, provider, by, author)
     }
   }
 
   /** Idempotent by the order at the provider, so that it can be repeated until the answer is stored. */
-  async #open(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+  async #open(order: Order, provider: PaymentProvider, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     const { clock } = this.#deps
     const openedCheckout = await this.#createPayment(order, provider)
-    const changedOrder = await this.#changes.apply(order.id, by, (stored) => {
+    const decide = (stored: Order): Transition | null => {
       if (stored.reference !== null) return null
       if (stored.state === 'created') return recordOpened(stored, openedCheckout, clock.now(), by)
       // Cancelled while the provider opened it.
       return { order: { ...stored, reference: openedCheckout.reference, nextCheckAt: clock.now() }, steps: [] }
-    })
+    }
+    const changedOrder = await this.#changes.apply(order.id, by, decide, { author })
     if (changedOrder?.reference !== openedCheckout.reference) return
     if (changedOrder.state === 'cancelled')
       await provider.cancel({ order: order.id, reference: openedCheckout.reference, payment: null })
     // A change at the provider may be paid already.
     if (changedOrder.state === 'cancelled' || order.providerSubscription !== null)
-      await this.#askUnpaid(changedOrder, provider, by)
+      await this.#askUnpaid(changedOrder, provider, by, author)
   }
 
   async #createPayment(order: Order, provider: PaymentProvider): Promise<OpenedCheckout> {
@@ -152,14 +153,14 @@ export class OrderChecks {
     })
   }
 
-  async #askUnpaid(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+  async #askUnpaid(order: Order, provider: PaymentProvider, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     const { clock } = this.#deps
     const { reference } = order
     if (reference === null) return
     const ref = { order: order.id, reference, payment: order.payment }
     const paymentFacts = await provider.query(ref)
-    const changedOrder = await this.#recordUnpaidFacts(order.id, paymentFacts, by)
-    if (changedOrder?.state === 'granted') return this.#followRenewals(changedOrder, provider, by)
+    const changedOrder = await this.#recordUnpaidFacts(order.id, paymentFacts, by, author)
+    if (changedOrder?.state === 'granted') return this.#followRenewals(changedOrder, provider, by, author)
     if (changedOrder?.state === 'paid') return this.#stopRenewal(changedOrder, provider)
     const now = clock.now()
     if (changedOrder?.state !== 'sent' || now < changedOrder.expiresAt) {
@@ -170,11 +171,14 @@ export class OrderChecks {
     // Closed at the provider first, so that it cannot be paid after it has expired here.
     await provider.cancel(ref)
     const facts = await provider.query(ref)
-    const last = await this.#recordUnpaidFacts(order.id, facts, by)
+    const last = await this.#recordUnpaidFacts(order.id, facts, by, author)
     const isSure = facts.state === 'open' && provider.isConfirmedByHand
     if (last?.state === 'sent' && (isSure || now > last.expiresAt + lateMs))
-      await this.#changes.apply(order.id, by, (stored) =>
-        stored.state === 'sent' ? recordClosed(stored, 'expired', now, by) : null,
+      await this.#changes.apply(
+        order.id,
+        by,
+        (stored) => (stored.state === 'sent' ? recordClosed(stored, 'expired', now, by) : null),
+        { author },
       )
   }
 
@@ -193,14 +197,14 @@ export class OrderChecks {
     )
   }
 
-  async #askPaid(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+  async #askPaid(order: Order, provider: PaymentProvider, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     const { clock } = this.#deps
     if (order.reference !== null && !provider.isConfirmedByHand) {
       const facts = await provider.query({ order: order.id, reference: order.reference, payment: order.payment })
       // Before the order forgets what was locked.
       if (order.state === 'disputed' && (facts.dispute === 'won' || facts.dispute === 'none'))
         await this.#refunds.unlockDisputed(order)
-      await this.#recordPaidAgain(order, facts, by)
+      await this.#recordPaidAgain(order, facts, by, author)
       const isGoingBack = facts.refunded > order.refunded || facts.dispute === 'lost'
       const ending = isGoingBack ? await this.#refunds.listEndingWith(order) : []
       const changedOrder = await this.#changes.apply(
@@ -210,46 +214,50 @@ export class OrderChecks {
           stored.state === 'paid' || stored.state === 'granted' || stored.state === 'disputed'
             ? recordAfterPayment(stored, facts, clock.now(), by)
             : null,
-        { ending },
+        { ending, author },
       )
-      if (changedOrder?.state === 'refunded') return this.#followRefund(changedOrder, provider, by)
+      if (changedOrder?.state === 'refunded') return this.#followRefund(changedOrder, provider, by, author)
       if (changedOrder?.state === 'disputed') await this.#refunds.lockDisputed(changedOrder, by)
       if (changedOrder !== undefined) await this.#stopRenewal(changedOrder, provider)
       if (changedOrder?.state !== 'granted' && changedOrder?.state !== 'disputed') return
     } else {
       // What stood against the grant may be gone.
-      await this.#changes.apply(order.id, by, (stored) =>
-        stored.state === 'paid'
-          ? { order: { ...stored, nextCheckAt: computeNextCheck({ checks: 5 }, clock.now()) }, steps: [] }
-          : null,
+      await this.#changes.apply(
+        order.id,
+        by,
+        (stored) =>
+          stored.state === 'paid'
+            ? { order: { ...stored, nextCheckAt: computeNextCheck({ checks: 5 }, clock.now()) }, steps: [] }
+            : null,
+        { author },
       )
     }
-    await this.#followRenewals(order, provider, by)
+    await this.#followRenewals(order, provider, by, author)
   }
 
   /** The rest of what was refunded in part may have gone back at the provider since. */
-  async #askRefunded(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+  async #askRefunded(order: Order, provider: PaymentProvider, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     const { reference, payment } = order
     if (!isRefundedInPart(order) || reference === null || provider.isConfirmedByHand)
-      return this.#followRefund(order, provider, by)
+      return this.#followRefund(order, provider, by, author)
     const facts = await provider.query({ order: order.id, reference, payment })
     const ending = await this.#refunds.listEndingWith(order)
     const changedOrder = await this.#changes.apply(
       order.id,
       by,
       (stored) => (isRefundedInPart(stored) ? recordAfterPayment(stored, facts, this.#deps.clock.now(), by) : null),
-      { ending },
+      { ending, author },
     )
-    return this.#followRefund(changedOrder ?? order, provider, by)
+    return this.#followRefund(changedOrder ?? order, provider, by, author)
   }
 
   /** Not every provider can close what the operator confirms by hand, so that the member may pay it there too. */
-  async #recordPaidAgain(order: Order, facts: PaymentFacts, by: OrderActor): Promise<void> {
+  async #recordPaidAgain(order: Order, facts: PaymentFacts, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     if (facts.state !== 'paid' || facts.payment === null || facts.payment === order.payment) return
     const steps = await this.#deps.store.orders.listSteps(order.id)
     const isConfirmed = steps.some((step) => step.kind === 'paid' && step.by === 'operator')
     if (!isConfirmed || steps.some(({ kind }) => kind === 'paid_again')) return
-    await this.#changes.apply(order.id, by, (stored) => recordPaidAgain(stored, facts, this.#deps.clock.now(), by))
+    await this.#changes.apply(order.id, by, (stored) => recordPaidAgain(stored, facts, this.#deps.clock.now(), by), { author })
   }
 
   /** What grants nothing is not charged again. A plan that was changed at the provider belongs to an earlier order. */
@@ -260,23 +268,23 @@ export class OrderChecks {
   }
 
   /** After the money went back. Where a part of it fails, or the process dies, the order is still due. */
-  async #followRefund(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+  async #followRefund(order: Order, provider: PaymentProvider, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     await this.#refunds.takeRest(order)
-    await this.#followRenewals(order, provider, by)
+    await this.#followRenewals(order, provider, by, author)
   }
 
   /**
    * Only the first order of a provider's subscription is asked about again: also while it is disputed, and after its money went back, because
    * what the provider charges afterwards is to be granted, or ended.
    */
-  async #followRenewals(order: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+  async #followRenewals(order: Order, provider: PaymentProvider, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     const { provider: name, providerSubscription } = order
     const root =
       providerSubscription === null
         ? undefined
         : await this.#deps.store.orders.findByProviderSubscription(name, providerSubscription)
     if (root?.state === 'granted' || root?.state === 'disputed' || root?.state === 'refunded')
-      await this.#renewals.follow(root, provider, by)
+      await this.#renewals.follow(root, provider, by, author)
     if (root?.id !== order.id && order.state !== 'disputed')
       await this.#changes.apply(order.id, by, (stored) =>
         (stored.state === 'granted' || stored.state === 'refunded') && stored.nextCheckAt !== null

@@ -7,6 +7,7 @@ import type { Order, OrderActor, OrderDraft, OrderStep } from '../../billing/ord
 import { toMoney } from '../../billing/money.ts'
 import type { Money } from '../../billing/money.ts'
 import { recordPayment } from '../../billing/orders/order-rules.ts'
+import type { Transition } from '../../billing/orders/order-rules.ts'
 import type {
   PaymentProvider,
   ProviderInvoice,
@@ -19,6 +20,7 @@ import type { Subscription } from '../../billing/subscriptions/subscription.ts'
 import { includesPlan } from '../../billing/subscriptions/terms.ts'
 import type { PlanTerms } from '../../billing/subscriptions/terms.ts'
 import type { Store } from '../../store.ts'
+import type { OperatorAuthor } from '../operators/operator-author.ts'
 import type { SubscriptionService } from '../subscription-service.ts'
 import type { OrderChanges } from './order-changes.ts'
 
@@ -98,11 +100,11 @@ export class OrderRenewals {
   }
 
   /** Follows the provider's subscription. `root` is its first order. @throws PaymentProviderError */
-  async follow(root: Order, provider: PaymentProvider, by: OrderActor): Promise<void> {
+  async follow(root: Order, provider: PaymentProvider, by: OrderActor, author?: OperatorAuthor): Promise<void> {
     const { providerSubscription: reference } = root
     if (reference === null || provider.subscriptions === undefined) return
     const facts = await provider.subscriptions.query(reference)
-    for (const invoice of facts.invoices) await this.#renew(root, reference, invoice, by)
+    for (const invoice of facts.invoices) await this.#renew(root, reference, invoice, by, author)
     const renewedPurchase = await this.#findRenewed(root)
     if (renewedPurchase === undefined) await this.#stopUnused(root, reference, facts, provider.subscriptions)
     else await this.#changePrice(renewedPurchase.last, renewedPurchase.subscription, provider.subscriptions)
@@ -111,7 +113,13 @@ export class OrderRenewals {
   }
 
   /** One order for each paid invoice, however often it is seen. */
-  async #renew(root: Order, reference: string, invoice: ProviderInvoice, by: OrderActor): Promise<void> {
+  async #renew(
+    root: Order,
+    reference: string,
+    invoice: ProviderInvoice,
+    by: OrderActor,
+    author: OperatorAuthor | undefined,
+  ): Promise<void> {
     const { store, changes, clock, ids } = this.#deps
     if ((await store.orders.findByReference(root.provider, invoice.reference)) !== undefined) return
     if ((await store.orders.findByPayment(root.provider, invoice.payment)) !== undefined) return
@@ -151,11 +159,11 @@ export class OrderRenewals {
     const creation = await store.orders.create(draft, steps, { maxOpen: Infinity, year: new Date(now).getUTCFullYear() })
     if (creation === null) return
     const { order, isNew } = creation
-    if (isNew) await changes.report(order, steps)
+    if (isNew) await changes.report(order, steps, author)
     const { money, payment } = invoice
-    await changes.apply(order.id, by, (stored) =>
-      stored.paidAt === null ? recordPayment(stored, { money, payment, subscription: reference }, clock.now(), by) : null,
-    )
+    const decide = (stored: Order): Transition | null =>
+      stored.paidAt === null ? recordPayment(stored, { money, payment, subscription: reference }, clock.now(), by) : null
+    await changes.apply(order.id, by, decide, { author })
   }
 
   /** The provider charges from the next renewal on what the terms of the running span cost. Repeated until it has. */

@@ -32,7 +32,7 @@ export interface OrderServicePort {
   find(account: string | null, idOrNumber: string): Promise<Order | undefined>
   listSteps(order: string): Promise<readonly OrderStep[]>
   /** Asks the provider, and grants what was paid. A provider that fails becomes a row of the story. Undefined where there is no such order. */
-  check(id: string, by: OrderActor): Promise<Order | undefined>
+  check(id: string, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined>
   /** Cancels what is not paid. Returns the order as it is then, which may have been paid meanwhile. */
   cancel(id: string, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined>
   /** The buyer's name and address on the receipt, in lines. */

@@ -117,8 +117,8 @@ export class OrderService implements OrderServicePort {
     return this.#deps.store.orders.listSteps(order)
   }
 
-  check(id: string, by: OrderActor): Promise<Order | undefined> {
-    return this.#checks.check(id, by)
+  check(id: string, by: OrderActor, author?: OperatorAuthor): Promise<Order | undefined> {
+    return this.#checks.check(id, by, author)
   }
 
   sweep(signal?: AbortSignal): Promise<void> {

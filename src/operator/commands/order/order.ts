@@ -90,7 +90,11 @@ export function explainOrder(idOrNumber: string, options: OutputOptions): Promis
 
 /** Asks the provider now. */
 export function checkOrder(idOrNumber: string, options: OutputOptions): Promise<CommandResult> {
-  return changeOrder(idOrNumber, options, async ({ orders }, order) => (await orders.check(order.id, 'operator')) ?? order)
+  return changeOrder(
+    idOrNumber,
+    options,
+    async ({ orders }, order, author) => (await orders.check(order.id, 'operator', author)) ?? order,
+  )
 }
 
 export function cancelOrder(idOrNumber: string, options: OutputOptions): Promise<CommandResult> {

@@ -19,7 +19,7 @@ const payments = { providers: { manual: { instructions: { en: 'Transfer {amount}
 const plans = { ...salePlans, pro: { ...salePlans.pro, pools: createPlan('pro', 1_000_000_000).pools } }
 
 /** Orders of a member that wait for transfers. */
-async function createOperator(t: Test, items: readonly string[]) {
+async function createOperator(t: Test, items: readonly string[], orderedAt = Date.now()) {
   const folder = createTemporaryFolder(t)
   const file = join(folder, 'gateway.db')
   copyFileSync(await getTemplateDatabase(), file)
@@ -27,7 +27,7 @@ async function createOperator(t: Test, items: readonly string[]) {
   await addAccount(store)
   const account = await store.accounts.find(toAccountId(1))
   if (account === undefined) throw new Error('there is no account')
-  const world = createOrderWorld({ store, time: { now: Date.now() }, account, plans, providers: [createManualProvider()] })
+  const world = createOrderWorld({ store, time: { now: orderedAt }, account, plans, providers: [createManualProvider()] })
   const orders = []
   for (const item of items) orders.push(await placeOrder(world, item))
   await store.close()
@@ -99,4 +99,12 @@ t.test('refunds of transfers are recorded, and the operator is told to send the 
   t.match(await listAudit('order_closed'), [{ actor: { kind: 'command', system_user: /./ } }], 'it names who cancelled')
   t.match(await run('order', 'cancel', one ?? ''), { code: 1, stderr: /is refunded, so it cannot be cancelled/ })
   t.match(await show('ledger', 'verify'), { ok: true })
+})
+
+t.test('a check names the operator in what follows from it', async (t) => {
+  const monthAgo = Date.now() - 30 * 86_400_000
+  const { run, listAudit, orders } = await createOperator(t, ['small'], monthAgo)
+  t.match(await run('order', 'check', orders[0]?.number ?? ''), { code: 0, stdout: /: expired, / })
+  const written = await listAudit('order_closed')
+  t.match(written, [{ actor: { kind: 'command', system_user: /./ }, detail: { step: 'expired', by: 'operator' } }])
 })

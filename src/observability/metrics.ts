@@ -102,6 +102,12 @@ export function createMetrics() {
       labelNames: ['target'],
       aggregator: 'max',
     }),
+    takenOut: gauge({
+      name: 'svc_upstream_target_taken_out',
+      help: 'Whether an operator has taken a target out: 1 until it is back, 0 otherwise.',
+      labelNames: ['target'],
+      aggregator: 'max',
+    }),
     callsRunning: gauge({
       name: 'svc_upstream_calls_running',
       help: 'Calls that hold a slot of an upstream. Rejected calls are attempts with the outcome "queue_full".',

@@ -278,8 +278,13 @@ export class Telemetry {
       metrics.callsRunning.set({ upstream: name }, limiter.running)
       metrics.callsWaiting.set({ upstream: name }, limiter.pending)
     }
-    for (const { target, state } of upstreams.breakerStates(monotonicMs()))
+    // Anew, because a target that is taken out may have no breaker, and none is left when it is back.
+    metrics.takenOut.reset()
+    for (const { target, state } of upstreams.breakerStates(monotonicMs())) {
       metrics.breaker.set({ target }, breakerGaugeValues[state])
+      metrics.takenOut.set({ target }, 0)
+    }
+    for (const target of upstreams.takenOut.list(monotonicMs())) metrics.takenOut.set({ target }, 1)
     if (limits.distributed === null) metrics.rateLimitStoreUp.remove()
     else {
       const { unavailableSince, fallbacks } = limits.distributed.stats

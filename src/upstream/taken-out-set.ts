@@ -21,6 +21,11 @@ export class TakenOutSet {
     return Math.max(0, (this.#ends.get(target) ?? 0) - monotonicMs)
   }
 
+  /** Those that are out now. */
+  list(monotonicMs: number): readonly string[] {
+    return [...this.#ends].filter(([, endMs]) => endMs > monotonicMs).map(([target]) => target)
+  }
+
   get isEmpty(): boolean {
     return this.#ends.size === 0
   }

@@ -347,7 +347,7 @@ if (promtool !== undefined) {
     const fingerprint = (products: string) => ({ products })
     telemetry.connectSources({
       ledger: { stats: () => stats } as never,
-      upstreams: { all: [], breakerStates: () => [] } as never,
+      upstreams: { all: [], breakerStates: () => [], takenOut: { list: () => [] } } as never,
       limits: {
         get distributed() {
           return { stats: { unavailableSince: isBroken ? 1 : null, fallbacks: 0 } }

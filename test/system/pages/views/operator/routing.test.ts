@@ -239,6 +239,11 @@ t.test('the operator API has the same figures and actions', async (t) => {
     totals: { turns: 1 },
   })
   t.match(product.targets[1], { target: second, totals: null, success_share: null })
+  const gauge = async (): Promise<readonly string[]> =>
+    (await gateway.scrapeMetrics())
+      .split('\n')
+      .filter((line) => line.startsWith(`svc_upstream_target_taken_out{target="${first}"}`))
+  t.same(await gauge(), [`svc_upstream_target_taken_out{target="${first}"} 0`])
   const order = { target: first, minutes: 10, reason: 'slow' }
   const taken = await send('take-out', order, 'k1')
   t.match(taken, {
@@ -250,6 +255,8 @@ t.test('the operator API has the same figures and actions', async (t) => {
     body: { data: [{ target: first, reason: 'slow' }] },
   })
   t.match(await send('take-out', { ...order, target: second }, 'k2'), { status: 409, body: { code: 'conflict' } })
+  t.same(await gauge(), [`svc_upstream_target_taken_out{target="${first}"} 1`])
   t.match(await send('bring-back', { target: first, reason: 'fine' }, 'k3'), { status: 200, body: { ok: true } })
+  t.same(await gauge(), [`svc_upstream_target_taken_out{target="${first}"} 0`])
   t.match(await send('try', { target: first, product: 'svc' }, 'k4'), { status: 400 })
 })

@@ -109,6 +109,7 @@ export const listMemberSubscriptions = defineEndpoint({
       plan: z.string(),
       terms: z.string(),
       source: z.enum(subscriptionSources),
+      provider: z.string().nullable().meta({ description: 'The sign-in provider whose groups give it.' }),
       order: z.string().nullable(),
       renewal: z.enum(['none', 'manual', 'provider']),
       state: z.enum(subscriptionStates),

@@ -153,12 +153,14 @@ export function endSubscription(id: string, options: OutputOptions & { reason: s
 }
 
 export function toSubscriptionRecord(subscription: Subscription): Record<string, unknown> {
-  const { id, terms, source, order, renewal, nextTerms, state, span, startsAt, endsAt, createdAt, endedAt } = subscription
+  const { id, terms, source, provider, order, renewal, nextTerms, state, span, startsAt, endsAt, createdAt, endedAt } =
+    subscription
   return {
     id,
     terms: terms.id,
     plan: terms.plan.id,
     source,
+    provider,
     order,
     renewal,
     next_terms: nextTerms,

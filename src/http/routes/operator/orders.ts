@@ -61,6 +61,7 @@ export function mountOrders(serve: ServeOperatorEndpoint, services: Services): v
       plan: subscription.terms.plan.id,
       terms: subscription.terms.id,
       source: subscription.source,
+      provider: subscription.provider,
       order: subscription.order,
       renewal: subscription.renewal,
       state: subscription.state,

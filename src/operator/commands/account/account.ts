@@ -296,10 +296,10 @@ function toRecord({ id, email, plan, planUntil, terms, status, createdAt }: Acco
 function renderSubscriptions(subscriptions: readonly Subscription[], now: number): readonly string[] {
   if (subscriptions.length === 0) return []
   const header = ['subscription', 'terms', 'from', 'state', 'began', 'ends', 'left']
-  const rows = subscriptions.map(({ id, terms, source, state, startsAt, endsAt, endedAt, span }) => [
+  const rows = subscriptions.map(({ id, terms, source, provider, state, startsAt, endsAt, endedAt, span }) => [
     id,
     terms.id,
-    source,
+    provider === null ? source : `${source} of ${provider}`,
     state,
     formatCellTime(startsAt, now),
     formatCellTime(endedAt ?? endsAt, now),

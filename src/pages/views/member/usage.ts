@@ -1,6 +1,7 @@
 /** `/account`: where the member stands, usage by day, the turns, and the first steps of a new account. */
 import { resolvePlan } from '../../../domain/billing/subscriptions/terms.ts'
 import { getBalance, readUsageHistory, usageDimensions } from '../../../services/member-usage.ts'
+import { nameSignInProvider } from '../../components/sign-in-provider-name.ts'
 import { formatDate } from '../../format.ts'
 import { html } from '../../html.ts'
 import type { Html } from '../../html.ts'
@@ -95,8 +96,6 @@ async function renderFurtherPlans({ t, locale, services, viewer }: MemberContext
     const date = formatDate(endsAt, locale, services.config.timeZone)
     return interpolate(t.account.thenPlan, { plan: subscription.terms.plan.name, date })
   })
-  const { providers } = services.config.signIn
-  const name = provider !== null && Object.hasOwn(providers, provider) ? providers[provider]?.name : undefined
-  const why = provider === null ? [] : [interpolate(t.account.planByGroups, { provider: name ?? provider })]
+  const why = provider === null ? [] : [interpolate(t.account.planByGroups, { provider: nameSignInProvider(services, provider) })]
   return [...why, ...texts].map((text) => html`<span class="sub">${text}</span>`)
 }

@@ -48,6 +48,7 @@ export const member = {
     ended: 'ended',
   } as Record<SubscriptionState, string>,
   sources: { given: 'given', code: 'by a code', order: 'bought', group: 'by a group' } as Record<SubscriptionSource, string>,
+  byGroupOf: 'by a group of {provider}',
   turns: 'Turns and what they cost',
   findTurns: 'Find turns',
   turn: 'Turn',

@@ -43,6 +43,7 @@ export const member: typeof englishMember = {
   subscriptions: '购买和赠送的套餐',
   subscriptionStates: { waiting: '等待中', active: '生效中', past_due: '付款失败', cancelled: '不再续费', ended: '已结束' },
   sources: { given: '赠予', code: '兑换码', order: '购买', group: '用户组' },
+  byGroupOf: '{provider} 的用户组',
   turns: '请求与扣费',
   findTurns: '查找请求',
   turn: '请求',

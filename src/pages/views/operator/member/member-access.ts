@@ -2,6 +2,7 @@
 import type { Account } from '../../../../domain/identity/account.ts'
 import { renderDataTable } from '../../../components/data-table.ts'
 import { renderRows } from '../../../components/list.ts'
+import { nameSignInProvider } from '../../../components/sign-in-provider-name.ts'
 import { renderPastTime, renderTime } from '../../../components/time.ts'
 import { html, renderAddress } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
@@ -77,7 +78,7 @@ export async function renderProviders(context: OperatorContext, account: Account
   return html`<section class="card" aria-labelledby="title-providers">
     <div class="card-head pad-head"><h2 id="title-providers">${texts.providers}</h2></div>
     ${renderRows(providers, (provider) => {
-      const name = services.config.signIn.providers[provider]?.name ?? provider
+      const name = nameSignInProvider(services, provider)
       return html`<li class="log-row">
         <p class="row-line"><strong class="breakable">${name}</strong> <code class="sub">${provider}</code></p>
         ${renderActionForm(context, {

@@ -2,9 +2,11 @@
 import type { Account } from '../../../../domain/identity/account.ts'
 import type { OperatorRole } from '../../../../domain/identity/operators/operator-role.ts'
 import type { Balance } from '../../../../domain/billing/ledger.ts'
+import { isRunning } from '../../../../domain/billing/subscriptions/subscription.ts'
 import type { Subscription } from '../../../../domain/billing/subscriptions/subscription.ts'
 import { getBalance } from '../../../../services/member-usage.ts'
 import { renderFacts, renderRows } from '../../../components/list.ts'
+import { nameSignInProvider } from '../../../components/sign-in-provider-name.ts'
 import { renderTime } from '../../../components/time.ts'
 import { formatNumber } from '../../../format.ts'
 import { html } from '../../../html.ts'
@@ -33,7 +35,7 @@ export async function createMemberView(page: PageContext): Promise<View> {
   return createOperatorView(context, {
     title: account.email ?? account.id,
     end: renderStatus(t.console.statuses, account),
-    content: html`${renderOverview(context, account, operator?.role ?? null)}
+    content: html`${renderOverview(context, account, { role: operator?.role ?? null, running: subscriptions.find(isRunning) })}
       <section class="dashboard-part" aria-labelledby="title-pools">
         <h2 id="title-pools">${t.console.member.pools}</h2>
         ${renderStanding(context, balance)} ${renderPacks(context, balance)}
@@ -45,14 +47,20 @@ export async function createMemberView(page: PageContext): Promise<View> {
   })
 }
 
-function renderOverview(context: OperatorContext, account: Account, role: OperatorRole | null): Html {
+interface Standing {
+  readonly role: OperatorRole | null
+  /** The subscription that gives the plan in effect, if one does. */
+  readonly running: Subscription | undefined
+}
+
+function renderOverview(context: OperatorContext, account: Account, { role, running }: Standing): Html {
   const { t } = context
   const { member: texts } = t.console
   const { id, plan, planUntil, terms, createdAt } = account
   return html`<section class="card pad" aria-label="${texts.overview}">
     ${renderFacts([
       [texts.id, html`<code>${id}</code>`],
-      [texts.plan, plan],
+      [texts.plan, html`${plan} ${running !== undefined && html`<span class="sub">${nameSource(context, running)}</span>`}`],
       [texts.until, planUntil === null ? texts.noEnd : renderTime(context, planUntil)],
       [texts.terms, terms === null ? null : html`<code>${terms.id}</code>`],
       [t.operator.role, role === null ? null : t.operator.roles[role]],
@@ -87,19 +95,26 @@ function renderSubscriptions(context: OperatorContext, subscriptions: readonly S
     <div class="card-head pad-head"><h2 id="title-terms">${texts.subscriptions}</h2></div>
     ${renderRows(
       subscriptions,
-      ({ id, terms, source, state, startsAt, endsAt, span }) =>
+      ({ id, terms, source, provider, state, startsAt, endsAt, span }) =>
         html`<li class="log-row">
           <p class="row-line">
             <strong class="breakable">${terms.id}</strong>
             <span class="badge">${texts.subscriptionStates[state]}</span>
           </p>
           <p class="row-line sub">
-            <span>${texts.sources[source]}</span>
+            <span>${nameSource(context, { source, provider })}</span>
             ${startsAt !== null && renderTime(context, startsAt, 'date')}
-            ${endsAt !== null && html`<span>${texts.until}</span> ${renderTime(context, endsAt, 'date')}`}
+            ${endsAt !== null && html`<span>${texts.until}</span> ${renderTime(context, endsAt, source === 'group' ? 'instant' : 'date')}`}
             ${span !== null && html`<span>${span}</span>`} <code class="breakable">${id}</code>
           </p>
         </li>`,
     )}
   </section>`
+}
+
+function nameSource({ t, services }: OperatorContext, { source, provider }: Pick<Subscription, 'source' | 'provider'>): string {
+  const { member: texts } = t.console
+  return provider === null
+    ? texts.sources[source]
+    : interpolate(texts.byGroupOf, { provider: nameSignInProvider(services, provider) })
 }

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Test } from 'tap'
 import { createClock } from '../../../../../src/system/clock.ts'
-import { createOperator, openConsole } from '../../../../support/gateway/operators.ts'
+import { createOperator, openConsole, operatorApi } from '../../../../support/gateway/operators.ts'
 import type { TestOperator } from '../../../../support/gateway/operators.ts'
 import { startGateway, waitUntil } from '../../../../support/gateway/test-gateway.ts'
 import { readEmailsTo } from '../../../../support/gateway/website-client.ts'
@@ -13,9 +13,9 @@ import type { PageFormFields } from '../../../../support/website/page-form.ts'
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
-async function open(t: Test) {
+async function open(t: Test, config: Parameters<typeof startGateway>[1] = {}) {
   const time = { now: Date.now() }
-  const gateway = await startGateway(t, {}, { clock: createClock({ now: () => time.now }) })
+  const gateway = await startGateway(t, config, { clock: createClock({ now: () => time.now }) })
   const owner = await createOperator(gateway, 'owner@example.com', 'owner')
   const console = await openConsole(gateway, owner)
   const member = await createOperator(gateway, 'mei@example.com', null)
@@ -213,4 +213,22 @@ t.test('the statement has the balance after each line, the reason of a correctio
     t.equal((await console.get(`${url()}${query}`)).status, 200, query)
   const support = await openConsole(gateway, await createOperator(gateway, 'bob@example.com', 'finance'))
   t.notMatch((await support.get(url())).body, 'href="/operator/turns/', 'finance sees no turns')
+})
+
+t.test('a plan that groups of a provider give is shown with the provider and its end', async (t) => {
+  const acme = { name: 'Acme & Söhne', issuer: 'https://acme.example', clientId: 'svc' }
+  const { gateway, console, member, url, time } = await open(t, { signIn: { providers: { acme } } })
+  const { membership, config } = gateway.services
+  for (const provider of ['acme', 'gone']) {
+    await membership.subscriptions.applyGroupPlan(member.account, provider, config.plans['max'] ?? null)
+    const page = (await console.get(url())).body as string
+    const name = provider === 'acme' ? 'Acme &amp; Söhne' : 'gone'
+    const shown = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+    t.match(shown, `Plan max by a group of ${name}`, 'beside the plan in effect')
+    t.match(shown, new RegExp(`max@1 running by a group of ${name} .* until .*\\d:\\d\\d`, 'i'), 'among the subscriptions')
+    const { body } = await console.get(operatorApi(gateway, `members/${member.account}/subscriptions`))
+    const endsAt = new Date(time.now + 12 * 60 * minuteMs).toISOString()
+    t.match(body.data.at(-1), { source: 'group', provider, state: 'active', ends_at: endsAt })
+    await membership.subscriptions.applyGroupPlan(member.account, provider, null)
+  }
 })

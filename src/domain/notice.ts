@@ -46,8 +46,8 @@ export interface Notices {
   find(id: string): Promise<Notice | undefined>
   /** False if `limit` notices are open. */
   add(notice: Notice, limit: number): Promise<boolean>
-  /** Replaces the content and counts the revision; undefined for a notice that is over. */
-  change(id: string, content: NoticeContent, now: number): Promise<Notice | undefined>
+  /** Replaces the content and counts the revision; undefined for a notice that is over, or has another revision. */
+  change(notice: Pick<Notice, 'id' | 'revision'>, content: NoticeContent, now: number): Promise<Notice | undefined>
   /** Deletes those that ended before `at`. */
   sweep(at: number): Promise<void>
 }

@@ -15,9 +15,13 @@ export interface TakenOutTargets {
   list(now: number): Promise<readonly TakenOutTarget[]>
   /**
    * Takes a target out, or changes when it comes back. `mayTakeOut` is asked within the transaction, with the targets that are out besides it:
-   * of two operators who take out the last two targets of a product, one is refused. Returns whether it did.
+   * of two operators who take out the last two targets of a product, one is refused. Returns how it was out before, if it was; undefined where
+   * it was refused.
    */
-  takeOut(target: TakenOutTarget, mayTakeOut: (takenOut: ReadonlySet<string>) => boolean): Promise<boolean>
+  takeOut(
+    target: TakenOutTarget,
+    mayTakeOut: (takenOut: ReadonlySet<string>) => boolean,
+  ): Promise<{ readonly before: TakenOutTarget | null } | undefined>
   /** Returns what was out; undefined where it was not. */
   bringBack(target: string, now: number): Promise<TakenOutTarget | undefined>
   sweep(now: number): Promise<void>

@@ -19,12 +19,11 @@ export async function addNotice(content: NoticeContent, author: OperatorAuthor, 
 }
 
 export async function changeNotice(
-  id: string,
+  notice: Notice,
   changes: Partial<NoticeContent>,
   author: OperatorAuthor,
   services: NoticeServices,
 ): Promise<Notice> {
-  const notice = await requireNotice(id, services)
   return requireWritten(await services.membership.notices.change(notice, changes, author))
 }
 
@@ -64,6 +63,11 @@ export const noticeRefusals: Readonly<
   over: {
     en: 'This notice is over. Add a new one; nothing was changed.',
     zh: '该公告已结束。请添加新的公告；未做任何更改。',
+    param: null,
+  },
+  changed: {
+    en: 'This notice was changed meanwhile. Open the page again and look at it; nothing was changed.',
+    zh: '该公告已被修改。请重新打开页面查看；未做任何更改。',
     param: null,
   },
 }

@@ -70,8 +70,11 @@ export interface Accounts {
    * also decides about subscriptions.
    */
   setPlan(id: string, plan: string, until?: number): Promise<boolean>
-  /** Ends the console's sessions of a disabled account too; `active` takes back a deletion that waits. @throws LastOwnerError for the last active owner */
-  setStatus(id: string, status: 'active' | 'disabled'): Promise<boolean>
+  /**
+   * Ends the console's sessions of a disabled account too; `active` takes back a deletion that waits. Undefined for an account that is deleted
+   * or unknown. @throws LastOwnerError for the last active owner
+   */
+  setStatus(id: string, status: 'active' | 'disabled'): Promise<'changed' | 'unchanged' | undefined>
   /** Whether turns go on with packs that the member bought when the plan is used up; true by default. */
   readSpendsPacks(id: string): Promise<boolean>
   setSpendsPacks(id: string, spendsPacks: boolean): Promise<void>

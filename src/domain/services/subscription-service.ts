@@ -46,10 +46,14 @@ export class SubscriptionService {
 
   /**
    * Gives a plan by hand, in place of what was given before. With an end it is a subscription that keeps its terms; without one it follows the
-   * configuration. What the member redeemed or paid for stays, and applies where it is higher. Returns the plan in effect; undefined where
-   * there is no such account.
+   * configuration. What the member redeemed or paid for stays, and applies where it is higher. Returns the plan in effect, and what was
+   * before; undefined where there is no such account.
    */
-  async give(account: string, plan: Plan, until: number | null): Promise<EntitlementChange | undefined> {
+  async give(
+    account: string,
+    plan: Plan,
+    until: number | null,
+  ): Promise<(EntitlementChange & { readonly before: Entitlement }) | undefined> {
     const { store, clock, ids, defaultPlan } = this.#deps
     const now = clock.now()
     const terms = until === null ? null : await store.subscriptions.ensureTerms(plan, now)
@@ -68,7 +72,7 @@ export class SubscriptionService {
     })
     if (result?.change == null) return undefined
     this.#deps.onCredentialsChanged(account)
-    return result.change
+    return { ...result.change, before: result.before }
   }
 
   /**

@@ -39,11 +39,12 @@ export function createNoticeRepository({ read, write, transact }: Database): Not
       })
     },
 
-    async change(id, content, now) {
+    async change({ id, revision }, content, now) {
       const row = await write
         .updateTable('notice')
         .set((update) => ({ ...toColumns(content), revision: update('revision', '+', 1) }))
         .where('id', '=', id)
+        .where('revision', '=', revision)
         .where('ends_at', '>', now)
         .returningAll()
         .executeTakeFirst()

@@ -13,20 +13,17 @@ export function createTakenOutTargetRepository({ read, write, transact }: Databa
 
     takeOut({ target, takenOutAt, until, reason }, mayTakeOut) {
       return transact(async (transaction) => {
-        const others = await transaction
-          .selectFrom('taken_out_target')
-          .select('target')
-          .where('ends_at', '>', takenOutAt)
-          .where('target', '<>', target)
-          .execute()
-        if (!mayTakeOut(new Set(others.map((other) => other.target)))) return false
+        const rows = await transaction.selectFrom('taken_out_target').selectAll().where('ends_at', '>', takenOutAt).execute()
+        const others = rows.filter((row) => row.target !== target)
+        if (!mayTakeOut(new Set(others.map((other) => other.target)))) return undefined
         const values = { taken_out_at: takenOutAt, ends_at: until, reason }
         await transaction
           .insertInto('taken_out_target')
           .values({ target, ...values })
           .onConflict((conflict) => conflict.column('target').doUpdateSet(values))
           .execute()
-        return true
+        const before = rows.find((row) => row.target === target)
+        return { before: before === undefined ? null : toTakenOutTarget(before) }
       })
     },
 

@@ -74,11 +74,13 @@ export class MemberAdminService {
     const entitlementChange = await this.#deps.subscriptions.give(account.id, getPlan(this.#deps, plan), until)
     if (entitlementChange === undefined) return undefined
     const { reason } = author
+    // Of the change itself: another operator may have entitlementChange a plan since the account was read.
+    const { before } = entitlementChange
     const detail = {
       plan,
       ...(until === null ? null : { until: formatInstant(until) }),
-      before: account.plan,
-      ...(account.planUntil === null ? null : { before_until: formatInstant(account.planUntil) }),
+      before: before.plan,
+      ...(before.planUntil === null ? null : { before_until: formatInstant(before.planUntil) }),
       ...(entitlementChange.plan === plan ? null : { after: entitlementChange.plan }),
       ...(reason === null ? null : { reason }),
     }
@@ -105,13 +107,15 @@ export class MemberAdminService {
     return { kind: 'adjusted', pack }
   }
 
-  /** False for an account that is deleted. @throws LastOwnerError */
-  async setStatus(account: Account, status: 'active' | 'disabled', author: OperatorAuthor): Promise<boolean> {
+  /** False for an account that is deleted. Where it has the status already, nothing is recorded again. @throws LastOwnerError */
+  async setStatus({ id }: Account, status: 'active' | 'disabled', author: OperatorAuthor): Promise<boolean> {
     const { store, onCredentialsChanged } = this.#deps
-    if (!(await store.accounts.setStatus(account.id, status))) return false
-    onCredentialsChanged(account.id)
-    const event = status === 'active' ? 'account_enabled' : 'account_disabled'
-    await this.#record(event, account.id, { before: account.status, after: status }, author)
+    const result = await store.accounts.setStatus(id, status)
+    if (result !== 'changed') return result === 'unchanged'
+    onCredentialsChanged(id)
+    const [event, before] =
+      status === 'active' ? (['account_enabled', 'disabled'] as const) : (['account_disabled', 'active'] as const)
+    await this.#record(event, id, { before, after: status }, author)
     return true
   }
 

@@ -15,7 +15,7 @@ interface NoticeDeps {
 }
 
 /** Why a notice is not written; nothing was changed. */
-export type NoticeRefusal = 'no_text' | 'bad_text' | 'ends_before' | 'past_end' | 'too_long' | 'too_many' | 'over'
+export type NoticeRefusal = 'no_text' | 'bad_text' | 'ends_before' | 'past_end' | 'too_long' | 'too_many' | 'over' | 'changed'
 
 export type NoticeResult =
   | { readonly kind: 'written'; readonly notice: Notice }
@@ -71,7 +71,7 @@ export class NoticeService {
     return { kind: 'written', notice }
   }
 
-  /** What is left out stays. A notice that is over stays over. */
+  /** What is left out stays. A notice that is over stays over, and one that was changed since it was read stays so. */
   async change(earlier: Notice, changes: Partial<NoticeContent>, author: OperatorAuthor): Promise<NoticeResult> {
     const now = this.#deps.clock.now()
     const { kind, text, startsAt, endsAt } = { ...earlier, ...changes }
@@ -86,7 +86,9 @@ export class NoticeService {
     const { kind, text, startsAt } = earlier
     const content = { kind, text, startsAt: Math.min(startsAt, now), endsAt: now }
     const result = await this.#replace(earlier, content, 'notice_ended', author)
-    return result.kind === 'written' ? result.notice : earlier
+    if (result.kind === 'written') return result.notice
+    const current = await this.find(earlier.id)
+    return result.why === 'changed' && current !== undefined ? this.end(current, author) : earlier
   }
 
   async #replace(
@@ -100,8 +102,12 @@ export class NoticeService {
     const after = describe(content)
     const changedFields = Object.keys(after).filter((name) => after[name] !== before[name])
     if (changedFields.length === 0) return { kind: 'written', notice: earlier }
-    const notice = await store.notices.change(earlier.id, content, clock.now())
-    if (notice === undefined) return { kind: 'refused', why: 'over' }
+    const now = clock.now()
+    const notice = await store.notices.change(earlier, content, now)
+    if (notice === undefined) {
+      const current = await this.find(earlier.id)
+      return { kind: 'refused', why: current === undefined || current.endsAt <= now ? 'over' : 'changed' }
+    }
     this.#forget()
     const detail = Object.fromEntries(
       changedFields.flatMap((name) => [

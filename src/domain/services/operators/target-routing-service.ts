@@ -35,8 +35,15 @@ export class TargetRoutingService {
     const { store, clock, writeAudit } = this.#deps
     const at = clock.now()
     const takenOut = { target, takenOutAt: at, until: at + minutes * 60_000, reason: author.reason }
-    if (!(await store.takenOutTargets.takeOut(takenOut, mayTakeOut))) return undefined
-    const detail = { by: 'operator', target, minutes, until: formatInstant(takenOut.until) }
+    const result = await store.takenOutTargets.takeOut(takenOut, mayTakeOut)
+    if (result === undefined) return undefined
+    const detail = {
+      by: 'operator',
+      target,
+      minutes,
+      until: formatInstant(takenOut.until),
+      ...(result.before === null ? null : { before_until: formatInstant(result.before.until) }),
+    }
     await writeAudit('target_taken_out', null, author.client, detail, toAuditAuthor(author))
     return takenOut
   }

@@ -34,14 +34,15 @@ export function mountNoticeWrites(serve: ServeOperatorEndpoint, services: Servic
   })
 
   serve(changeNoticeEndpoint, async ({ params: { id }, body: { kind, en, zh, from, until }, author }) => {
-    const { text } = await requireNotice(id, services)
+    const notice = await requireNotice(id, services)
+    const { text } = notice
     const changes = {
       ...(kind === undefined ? {} : { kind }),
       text: { en: en === undefined ? text.en : en, zh: zh === undefined ? text.zh : zh },
       ...(from === undefined ? {} : { startsAt: Date.parse(from) }),
       ...(until === undefined ? {} : { endsAt: Date.parse(until) }),
     }
-    return show(await changeNotice(id, changes, author, services))
+    return show(await changeNotice(notice, changes, author, services))
   })
 
   serve(endNoticeEndpoint, async ({ params: { id }, author }) => show(await endNotice(id, author, services)))

@@ -32,8 +32,12 @@ export const noticeActions = {
   change: {
     access: { scope: 'notices:write' },
     async run(context, form) {
-      const { startsAt } = await requireNotice(form.subject, context.services)
-      await changeNotice(form.subject, readContent(context, form, startsAt), readAuthor(context, form), context.services)
+      const notice = await requireNotice(form.subject, context.services)
+      const content = readContent(context, form, notice.startsAt)
+      // The form has every field, so it would undo what another operator has changed since it was drawn.
+      const revisionField = form.fields.get('revision') ?? ''
+      const revision = /^\d{1,9}$/.test(revisionField) ? Number(revisionField) : 0
+      await changeNotice({ ...notice, revision }, content, readAuthor(context, form), context.services)
       return { path, done: 'changed' }
     },
   },
@@ -126,7 +130,8 @@ function renderFields(context: OperatorContext, form: PageForm, notice: Notice |
   const lengthLimit = html`maxlength="${maxNoticeChars}"`
   const time = html`maxlength="${maxTimeChars}" autocomplete="off" spellcheck="false"`
   const show = (at: number | undefined): string => (at === undefined ? '' : formatTypedTime(at, timeZone))
-  return html`${form.renderSelect('kind', texts.kind, kinds, notice?.kind)}
+  return html`${notice !== null && html`<input type="hidden" name="revision" value="${form.getValue('revision', String(notice.revision))}" />`}
+  ${form.renderSelect('kind', texts.kind, kinds, notice?.kind)}
   ${form.renderTextArea({ name: 'en', label: texts.english, value: notice?.text.en ?? '', hint: texts.englishHint, attributes: lengthLimit })}
   ${form.renderTextArea({ name: 'zh', label: texts.chinese, value: notice?.text.zh ?? '', hint: texts.textHint, attributes: lengthLimit })}
   ${form.renderField({

@@ -208,10 +208,16 @@ export function createAccountRepository({ read, write, transact }: Database): Ac
     },
 
     async setStatus(id, status) {
-      const update = async (db: Kysely<Schema>): Promise<boolean> =>
-        hasUpdated(
-          await db.updateTable('account').set({ status }).where('id', '=', id).where('status', '!=', 'deleted').execute(),
-        )
+      const update = async (db: Kysely<Schema>): Promise<'changed' | 'unchanged' | undefined> => {
+        const statusUpdate = db
+          .updateTable('account')
+          .set({ status })
+          .where('id', '=', id)
+          .where('status', 'not in', ['deleted', status])
+        if (hasUpdated(await statusUpdate.execute())) return 'changed'
+        const same = db.selectFrom('account').select('id').where('id', '=', id).where('status', '=', status)
+        return (await same.executeTakeFirst()) === undefined ? undefined : 'unchanged'
+      }
       if (status === 'active')
         return transact(async (transaction) => {
           await transaction.deleteFrom('account_deletion').where('account', '=', id).execute()

@@ -31,9 +31,9 @@ function create() {
       rows.set(notice.id, notice)
       return true
     },
-    async change(id, next, now) {
+    async change({ id, revision }, next, now) {
       const row = rows.get(id)
-      if (row === undefined || row.endsAt <= now) return undefined
+      if (row === undefined || row.revision !== revision || row.endsAt <= now) return undefined
       rows.set(id, { ...row, ...next, revision: row.revision + 1 })
       return rows.get(id)
     },
@@ -114,6 +114,20 @@ t.test('what cannot be shown well is refused', async (t) => {
   t.same(records, [])
   for (let count = 0; count < maxOpenNotices; count += 1) t.match(await service.add(content, author), { kind: 'written' })
   t.match(await service.add(content, author), { kind: 'refused', why: 'too_many' })
+})
+
+t.test('of two changes of what both operators read, the second is refused, and an end holds', async (t) => {
+  const { service, records } = create()
+  const added = await service.add(content, author)
+  if (added.kind !== 'written') throw new Error('it was refused')
+  const { notice } = added
+  t.match(await service.change(notice, { endsAt: noon + 2 * hourMs }, author), { kind: 'written' })
+  const text = { en: 'Down for two hours.', zh: null }
+  t.match(await service.change(notice, { text }, author), { kind: 'refused', why: 'changed' })
+  t.match(await service.find(notice.id), { revision: 2, endsAt: noon + 2 * hourMs, text: content.text })
+  t.match(await service.end(notice, author), { revision: 3, endsAt: noon })
+  t.match(records.at(-1), { event: 'notice_ended', detail: { before_until: '2026-11-29T14:00:00.000Z' } })
+  t.equal(records.length, 3)
 })
 
 t.test('a record has what was before and after; what changes nothing leaves none', async (t) => {

@@ -31,12 +31,13 @@ export function testNotices(t: Test, openEmpty: (t: Test) => Promise<Store>): vo
     t.same(await listIds(notices.list({ limit: 9 })), ['ntc_2', 'ntc_1'])
     t.same(await listIds(notices.list({ limit: 9, before: 'ntc_2' })), ['ntc_1'])
     const { kind, text, startsAt } = first
-    t.same(await notices.change('ntc_2', { kind, text, startsAt, endsAt: noon + 10 }, noon + 5), {
+    t.equal(await notices.change({ id: 'ntc_2', revision: 2 }, { kind, text, startsAt, endsAt: noon + 9 }, noon + 5), undefined)
+    t.same(await notices.change({ id: 'ntc_2', revision: 1 }, { kind, text, startsAt, endsAt: noon + 10 }, noon + 5), {
       ...first,
       endsAt: noon + 10,
       revision: 2,
     })
-    t.equal(await notices.change('ntc_2', { kind, text, startsAt, endsAt: noon + 99 }, noon + 10), undefined)
+    t.equal(await notices.change({ id: 'ntc_2', revision: 2 }, { kind, text, startsAt, endsAt: noon + 99 }, noon + 10), undefined)
     t.equal(await notices.add(create(4, { createdAt: noon + 10 }), 2), true, 'those that are over are not counted')
     await notices.sweep(noon + 11)
     t.same(await listIds(notices.list({ limit: 9 })), ['ntc_4', 'ntc_1'])

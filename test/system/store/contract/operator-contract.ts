@@ -29,7 +29,7 @@ export function testOperators(t: Test, open: OpenStore): void {
     t.match(await accounts.find(one), { status: 'active' })
     t.match(await operators.find(one, noon), { role: 'owner' }, 'nothing is half done')
     await operators.setRole(two, byHand('owner'), noon)
-    t.equal(await accounts.setStatus(two, 'disabled'), true)
+    t.equal(await accounts.setStatus(two, 'disabled'), 'changed')
     t.equal(await operators.find(two, noon), undefined, 'a disabled operator has no role')
     await t.rejects(accounts.setStatus(one, 'disabled'), LastOwnerError, 'a disabled owner does not count')
     await accounts.setStatus(two, 'active')

@@ -64,10 +64,11 @@ export function testRepositoryContract(t: Test, open: OpenNodes): void {
 
   promise('changes plan and status, and reports an unknown account', async (t, store) => {
     t.equal(await store.accounts.setPlan(toAccountId(1), 'pro'), true)
-    t.equal(await store.accounts.setStatus(toAccountId(1), 'disabled'), true)
+    t.equal(await store.accounts.setStatus(toAccountId(1), 'disabled'), 'changed')
+    t.equal(await store.accounts.setStatus(toAccountId(1), 'disabled'), 'unchanged')
     t.match(await store.accounts.find(toAccountId(1)), { plan: 'pro', status: 'disabled' })
     t.equal(await store.accounts.setPlan(toAccountId(9), 'pro'), false)
-    t.equal(await store.accounts.setStatus(toAccountId(9), 'disabled'), false)
+    t.equal(await store.accounts.setStatus(toAccountId(9), 'disabled'), undefined)
   })
 
   promise('finds a key with its owner by hash, and revokes it for good', async (t, store) => {

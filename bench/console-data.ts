@@ -214,12 +214,13 @@ async function checkHistory(
   query: (statement: string) => Promise<readonly unknown[]>,
 ): Promise<void> {
   const read = async () => ({
-    turns: await query(`select s.id, s.account, s.seq, s.started_at, s.credential, s.request_id, g.product, g.target, g.ending
+    turns: await query(`select s.id, s.account, s.seq, s.started_at, s.credential, s.request_id, g.product, g.target, g.ending,
+      g.plan
       from turn_search as s join turn_group as g on g.id = s.group_id order by s.id`),
-    sums: await query(`select s.account, s.span, s.starts_at, s.credential, g.product, g.target, g.ending, s.turns, s.credits, s.input_tokens,
-      s.cached_input_tokens, s.output_tokens, s.cost_nanodollars, s.duration, s.first_token
+    sums: await query(`select s.account, s.span, s.starts_at, s.credential, g.product, g.target, g.ending, g.plan, s.turns, s.credits,
+      s.input_tokens, s.cached_input_tokens, s.output_tokens, s.cost_nanodollars, s.duration, s.first_token
       from turn_sum as s join turn_group as g on g.id = s.group_id
-      order by s.account, s.span, s.starts_at, s.credential, g.product, g.target, g.ending`),
+      order by s.account, s.span, s.starts_at, s.credential, g.product, g.target, g.ending, g.plan`),
   })
   const made = await read()
   for (const table of ['turn_search', 'turn_sum', 'turn_group', 'turn_history_block', 'turn_history_pending'])

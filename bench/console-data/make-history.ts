@@ -65,6 +65,8 @@ function defineTurn({ turns, accounts, begin, end }: HistorySize, emptyHash: str
     target: `'upstream-' || ${draw(12, 3)} || '/model'`,
     upstream_cost_nanodollars: draw(15, 100_000),
     first_token_ms: draw(13, 3000),
+    // Each member stays with one plan.
+    plan: `case when ${isHeavy} then 'max' when (${nth} * 7919) % ${others} % 5 = 0 then 'pro' else 'free' end`,
     seq: `case when ${isHeavy} then i / ${heavyShare} else (${nth} - 1) / ${others} + 1 end`,
     hash: emptyHash,
   }
@@ -102,22 +104,26 @@ export function listHistoryStatements(kind: 'sqlite' | 'postgres', size: History
     `insert into balance (account, seq, hash, ${balance.map(([name]) => name).join(', ')})
       select account, max(seq), ${columns['hash'] ?? ''}, ${balance.map(([name, value]) => (name === 'last_turn' ? 'max(id)' : value)).join(', ')}
       from turn where id > ${Math.max(0, turns - 2 * accounts - heavyShare)} group by account`,
-    `insert into turn_group (id, product, target, ending)
-      select row_number() over (order by product, target, ending), product, target, ending
-      from (select distinct model as product, coalesce(target, '') as target, coalesce(code, 'completed') as ending from turn) as g`,
+    `insert into turn_group (id, product, target, ending, plan)
+      select row_number() over (order by product, target, ending, plan), product, target, ending, plan
+      from (select distinct t.model as product, coalesce(t.target, '') as target, coalesce(t.code, 'completed') as ending, p.plan
+        from turn as t join (select 'free' as plan union all select 'pro' union all select 'max' union all select '') as p
+          on p.plan = t.plan or p.plan = '') as g`,
     ...indexes.map((name) => `drop index ${name}`),
     `insert into turn_search (id, account, seq, started_at, group_id, credential, request_id)
       select t.id, t.account, t.seq, t.started_at, g.id, t.credential, t.request_id from turn as t join turn_group as g
-        on g.product = t.model and g.target = coalesce(t.target, '') and g.ending = coalesce(t.code, 'completed')
+        on g.product = t.model and g.target = coalesce(t.target, '') and g.ending = coalesce(t.code, 'completed') and g.plan = t.plan
       order by t.id`,
     'create index turn_search_started on turn_search (started_at, id)',
     'create index turn_search_account on turn_search (account, started_at, id, group_id)',
     'create index turn_search_group on turn_search (group_id, started_at, id, account)',
     'create index turn_search_request on turn_search (request_id)',
-    `create temporary table summed as select s.account, s.started_at, s.group_id, s.credential, t.credits, t.input_tokens,
+    `create temporary table summed as select s.account, s.started_at, s.group_id, a.id as all_plans, s.credential, t.credits, t.input_tokens,
       t.cached_input_tokens, t.output_tokens, t.upstream_cost_nanodollars as cost, ${findBucket('t.ended_at - t.started_at')} as duration,
       ${findBucket('t.first_token_ms')} as first_token
-      from turn_search as s join turn as t on t.id = s.id ${isSqlite ? '' : 'and t.account = s.account'}`,
+      from turn_search as s join turn as t on t.id = s.id ${isSqlite ? '' : 'and t.account = s.account'}
+        join turn_group as g on g.id = s.group_id
+        join turn_group as a on a.product = g.product and a.target = g.target and a.ending = g.ending and a.plan = ''`,
     sumTurns({ account: 'account', credential: 'credential', span: 'hour' }),
     sumTurns({ account: `''`, credential: `''`, span: 'hour' }),
     sumTurns({ account: `''`, credential: `''`, span: 'day' }),
@@ -142,8 +148,9 @@ function findBucket(ms: string): string {
 /** One sort: sums, and counts of each bucket of both histograms. */
 function sumTurns({ account, credential, span }: Readonly<Record<'account' | 'credential' | 'span', string>>): string {
   const startsAt = `started_at - started_at % ${span === 'hour' ? hourMs : dayMs}`
-  const key = `${account} as account, ${startsAt} as starts_at, group_id, ${credential} as credential`
-  const grouped = `${account === 'account' ? 'account, ' : ''}${startsAt}, group_id${credential === 'credential' ? ', credential' : ''}`
+  const group = account === 'account' ? 'group_id' : 'all_plans'
+  const key = `${account} as account, ${startsAt} as starts_at, ${group} as group_id, ${credential} as credential`
+  const grouped = `${account === 'account' ? 'account, ' : ''}${startsAt}, ${group}${credential === 'credential' ? ', credential' : ''}`
   const count = (column: 'duration' | 'first_token'): string => `
     select ${key}, 0 as turns, 0 as credits, 0 as input, 0 as cached, 0 as output, 0 as cost,
       ${column === 'duration' ? 'duration' : 'cast(null as integer)'} as duration, ${column === 'duration' ? 'cast(null as integer)' : 'first_token'} as first_token, count(*) as n

@@ -32,6 +32,8 @@ export function listReads({ turns, accounts, begin, end }: HistorySize, random: 
     'of a product': () => `product=product-${random.below(4)}`,
     'of a target, a code': () => `target=upstream-1/model&ending=upstream_error`,
     'a rare code': () => 'ending=rare_code',
+    'of a plan': () => 'plan=free',
+    'of a plan, failed, in an hour': () => `plan=pro&failed=true&${anyHour()}`,
     'failed, in an hour': () => `failed=true&${anyHour()}`,
     'of a request': () => `request=mbr_${turn()}`,
     'of an unknown request': () => 'request=mbr_none',

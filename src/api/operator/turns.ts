@@ -40,6 +40,7 @@ const turnFilter = {
   product: text(128).optional(),
   target: z.string().max(256).optional().meta({ description: '`upstream/model`; empty: no upstream was called.' }),
   ending: text(64).optional(),
+  plan: text(64).optional().meta({ description: 'The plan of the member when the turn ended.' }),
   failed: flag.optional().meta({ description: '`true`: only turns that failed.' }),
   success: z
     .enum(['rated', 'faults'])

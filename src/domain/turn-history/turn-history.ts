@@ -54,6 +54,8 @@ export interface TurnFilter {
   /** An empty text: turns that called no upstream. */
   readonly target?: string
   readonly ending?: TurnEnding
+  /** The account's plan when the turn ended. */
+  readonly plan?: string
   /** Only turns that failed, whatever their code. */
   readonly failedOnly?: boolean
   /** Only turns that count for a share of success; `faults`: of these, the ones that failed. */
@@ -182,13 +184,11 @@ export const maxHourlySpanMs = 8 * 86_400_000
 export const maxFailureSpanMs = 31 * 86_400_000
 
 /** A report of whole days, as `svc-gateway report` makes it: the turns that began from `from` to before `to`. */
-export interface MoneyQuery extends Pick<TurnFilter, 'product'> {
+export interface MoneyQuery extends Pick<TurnFilter, 'product' | 'plan'> {
   readonly by: readonly MoneyDimension[]
   /** Both at quarters of an hour, where each day begins. */
   readonly from: number
   readonly to: number
-  /** The account's plan when the turn ended. */
-  readonly plan?: string
 }
 
 export type MoneyDimension = Extract<ReportDimension, 'day' | 'plan' | 'product'>

@@ -15,6 +15,7 @@ import { passkeys } from './0013-passkeys.ts'
 import { takenOutTargets } from './0014-taken-out-targets.ts'
 import { moneyLists } from './0015-money-lists.ts'
 import { groupPlans } from './0016-group-plans.ts'
+import { turnPlans } from './0017-turn-plans.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   takenOutTargets,
   moneyLists,
   groupPlans,
+  turnPlans,
 ]

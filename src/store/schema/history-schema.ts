@@ -40,13 +40,15 @@ interface TurnHistoryPendingTable {
   turn: number
 }
 
-/** What many turns have in common. There are few of them: products, their targets, and endings. */
+/** What many turns have in common. There are few of them: products, their targets, endings, and plans. */
 export interface TurnGroupTable {
   id: number
   product: string
   /** Empty: no upstream was called. */
   target: string
   ending: string
+  /** As in `turn_money`; empty: of all plans, for the sums of all accounts. */
+  plan: string
 }
 
 /** Finds ended turns; the rest of a turn is in its row of `turn`. */

@@ -256,14 +256,19 @@ const hostileValues = [
   '__proto__',
 ]
 
-const searchParameters = ['member', 'key', 'product', 'target', 'ending', 'from', 'to', 'request']
+const searchParameters = ['member', 'key', 'product', 'target', 'ending', 'plan', 'from', 'to', 'request']
 /** What each page of the console reads of its address. */
 const parametersOfPage: Readonly<Record<string, readonly string[]>> = {
   '/operator/members': ['q', 'after'],
   '/operator/members/:id': ['turns', 'log'],
   '/operator/turns': [...searchParameters, 'cursor'],
   '/operator/failures': searchParameters,
-  '/operator/orders': ['state', 'before'],
+  '/operator/orders': ['state', 'when', 'from', 'to', 'plan', 'before'],
+  '/operator/money': ['from', 'to', 'by', 'plan', 'product'],
+  '/operator/money/packs': ['show', 'before'],
+  '/operator/money/codes': ['state', 'before'],
+  '/operator/money/subscribers': ['terms', 'state', 'before'],
+  '/operator/routing': ['span'],
   '/operator/audit': ['account', 'event', 'since', 'before'],
 }
 

@@ -144,11 +144,11 @@ export function mountTurnHistory(serve: ServeOperatorEndpoint, services: Service
 }
 
 type Filters = Partial<
-  Record<'member' | 'key' | 'product' | 'target' | 'ending' | 'request' | 'from' | 'to', string | undefined>
+  Record<'member' | 'key' | 'product' | 'target' | 'ending' | 'plan' | 'request' | 'from' | 'to', string | undefined>
 > & { readonly failed?: boolean | undefined; readonly success?: TurnFilter['success'] | undefined }
 
 async function toFilter(query: Filters, services: Services): Promise<TurnFilter> {
-  const { member, key, product, target, ending, failed, success, request, from, to } = query
+  const { member, key, product, target, ending, plan, failed, success, request, from, to } = query
   return {
     // What is no account has no turns.
     ...(member === undefined ? {} : { account: (await services.store.accounts.find(member))?.id ?? member }),
@@ -156,6 +156,7 @@ async function toFilter(query: Filters, services: Services): Promise<TurnFilter>
     ...(product === undefined ? {} : { product }),
     ...(target === undefined ? {} : { target }),
     ...(ending === undefined ? {} : { ending }),
+    ...(plan === undefined ? {} : { plan }),
     ...(failed === true ? { failedOnly: true } : {}),
     ...(success === undefined ? {} : { success }),
     ...(request === undefined ? {} : { requestId: request }),

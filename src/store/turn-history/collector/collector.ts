@@ -8,7 +8,7 @@ import type { CollectedTurns, CollectOrder } from '../../../domain/turn-history/
 import type { Database } from '../../database.ts'
 import type { Schema } from '../../schema/schema.ts'
 import type { TurnGroupTable } from '../../schema/history-schema.ts'
-import type { CollectedTurn } from './ended-turn.ts'
+import type { CollectedTurn, EndedTurn } from './ended-turn.ts'
 import { toEnding } from './ended-turn.ts'
 import { BlockFinder } from './find-in-blocks.ts'
 import { findInOrder } from './find-in-order.ts'
@@ -27,7 +27,7 @@ const blockColumns = {
   changed_at: 'whole',
   is_closed: 'whole',
 } as const
-const groupColumns = { id: 'whole', product: 'text', target: 'text', ending: 'text' } as const
+const groupColumns = { id: 'whole', product: 'text', target: 'text', ending: 'text', plan: 'text' } as const
 const searchColumns = {
   id: 'whole',
   account: 'text',
@@ -38,8 +38,11 @@ const searchColumns = {
   request_id: 'text',
 } as const
 
+/** The plan of groups of sums of all accounts. */
+const anyPlan = ''
+
 interface Additions {
-  readonly ended: readonly CollectedTurn[]
+  readonly ended: readonly EndedTurn[]
   readonly sums: TurnSums
   readonly money: readonly JsonRow[]
 }
@@ -65,14 +68,18 @@ export class TurnCollector {
     const isIdle = newTurns.turns.length + newTurns.wasPending.length + newTurns.blocks.length === 0
     if (isIdle && state.complete_at !== null && keptFrom === state.kept_from) return { added: 0, isMore }
 
-    const endedTurns = newTurns.turns.filter(({ state: now, started_at: startedAt }) => now !== 'held' && startedAt >= keptFrom)
+    const endedTurns = await addPlans(
+      read,
+      newTurns.turns.filter(({ state: now, started_at: startedAt }) => now !== 'held' && startedAt >= keptFrom),
+    )
     if (this.#groupsVersion !== state.version) await this.#loadGroups()
     const newGroups = this.#addGroups(endedTurns)
     const sums = new TurnSums()
-    for (const turn of endedTurns) sums.add(turn, this.#getGroup(turn), slots)
+    for (const turn of endedTurns)
+      sums.add(turn, { group: this.#getGroup(turn), ofAllPlans: this.#getGroup({ ...turn, plan: anyPlan }) }, slots)
     const keys = sums.listKeys()
     sums.addStored(keys.length === 0 ? [] : await this.#readSums(keys))
-    const money = await sumMoney(read, endedTurns)
+    const money = sumMoney(endedTurns)
     // Groups that are not written yet are in the map: after a failure it is read anew.
     this.#groupsVersion = -1
     const isWritten = await this.#db.transact(async (transaction) => {
@@ -126,7 +133,7 @@ export class TurnCollector {
     await add(
       'turn_group',
       groupColumns,
-      newGroups.map(({ id, product, target, ending }) => [id, product, target, ending]),
+      newGroups.map(({ id, product, target, ending, plan }) => [id, product, target, ending, plan]),
     )
     await add(
       'turn_search',
@@ -163,9 +170,9 @@ export class TurnCollector {
   }
 
   /** Gives ids to new groups. */
-  #addGroups(turns: readonly CollectedTurn[]): readonly TurnGroupTable[] {
+  #addGroups(turns: readonly EndedTurn[]): readonly TurnGroupTable[] {
     const addedGroups: TurnGroupTable[] = []
-    for (const turn of turns) {
+    for (const turn of turns.flatMap((each) => [each, { ...each, plan: anyPlan }])) {
       const group = toGroup(turn)
       const name = toGroupName(group)
       if (this.#groups.has(name)) continue
@@ -176,7 +183,7 @@ export class TurnCollector {
     return addedGroups
   }
 
-  #getGroup(turn: CollectedTurn): number {
+  #getGroup(turn: EndedTurn): number {
     const id = this.#groups.get(toGroupName(toGroup(turn)))
     if (id === undefined) throw new Error(`turn ${turn.id} is in no group`)
     return id
@@ -185,12 +192,21 @@ export class TurnCollector {
 
 type Group = Omit<TurnGroupTable, 'id'>
 
-function toGroup(turn: CollectedTurn): Group {
-  return { product: turn.model, target: turn.target ?? '', ending: toEnding(turn) }
+function toGroup(turn: EndedTurn): Group {
+  return { product: turn.model, target: turn.target ?? '', ending: toEnding(turn), plan: turn.plan }
 }
 
-function toGroupName({ product, target, ending }: Group): string {
-  return JSON.stringify([product, target, ending])
+function toGroupName({ product, target, ending, plan }: Group): string {
+  return JSON.stringify([product, target, ending, plan])
+}
+
+/** Turns that recorded no plan, because they are of release 0.1 or their process died, have the present one of their account. */
+async function addPlans(db: Kysely<Schema>, turns: readonly CollectedTurn[]): Promise<readonly EndedTurn[]> {
+  const accounts = [...new Set(turns.filter(({ plan }) => plan === null).map(({ account }) => account))]
+  const rows =
+    accounts.length === 0 ? [] : await db.selectFrom('account').select(['id', 'plan']).where('id', 'in', accounts).execute()
+  const plans = new Map(rows.map(({ id, plan }) => [id, plan]))
+  return turns.map((turn) => ({ ...turn, plan: turn.plan ?? plans.get(turn.account) ?? '' }))
 }
 
 const replaceSum = sql`on conflict (${sql.join(Object.keys(sumKeyColumns).map((name) => sql.ref(name)))}) do update set ${sql.join(

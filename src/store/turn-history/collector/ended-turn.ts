@@ -55,6 +55,8 @@ export interface CollectedTurn {
   readonly price_output: number
 }
 
+export type EndedTurn = CollectedTurn & { readonly plan: string }
+
 export const selectCollected = sql.raw(collectedColumns.map((name) => `t.${name}`).join(', '))
 
 /** `completed`, `aborted`, `expired`, or the code of the failure. */

@@ -8,7 +8,7 @@ import { toReportSlot } from '../../repositories/billing/report.ts'
 import type { ReportRecord } from '../../repositories/billing/report.ts'
 import type { TurnMoneyTable } from '../../schema/history-schema.ts'
 import type { Schema } from '../../schema/schema.ts'
-import type { CollectedTurn } from './ended-turn.ts'
+import type { EndedTurn } from './ended-turn.ts'
 import type { JsonRow } from '../json-rows.ts'
 
 const keyColumns = { starts_at: 'whole', plan: 'text', product: 'text' } as const
@@ -51,13 +51,11 @@ export const addMoney = sql`on conflict (starts_at, plan, product) do update set
 )}`
 
 /** Rows of `moneyColumns`, in the order of the key, so that statements of several nodes cannot block each other. */
-export async function sumMoney(read: Kysely<Schema>, turns: readonly CollectedTurn[]): Promise<readonly JsonRow[]> {
-  const plans = await readPlans(read, turns)
+export function sumMoney(turns: readonly EndedTurn[]): readonly JsonRow[] {
   const sums = new Map<string, MoneySum>()
   for (const turn of turns) {
-    const plan = turn.plan ?? plans.get(turn.account) ?? ''
-    const key = JSON.stringify([turn.started_at - (turn.started_at % usageSlotMs), plan, turn.model])
-    const sum = sums.get(key) ?? createSum(turn, plan)
+    const key = JSON.stringify([turn.started_at - (turn.started_at % usageSlotMs), turn.plan, turn.model])
+    const sum = sums.get(key) ?? createSum(turn)
     sums.set(key, sum)
     addTurn(sum, turn)
   }
@@ -86,21 +84,13 @@ export async function readMoneySums(
   return rows.map((row) => toReportSlot(query, row))
 }
 
-/** The present plans of accounts, for turns of release 0.1, which recorded none. */
-async function readPlans(db: Kysely<Schema>, turns: readonly CollectedTurn[]): Promise<ReadonlyMap<string, string>> {
-  const accounts = [...new Set(turns.filter(({ plan }) => plan === null).map(({ account }) => account))]
-  if (accounts.length === 0) return new Map()
-  const rows = await db.selectFrom('account').select(['id', 'plan']).where('id', 'in', accounts).execute()
-  return new Map(rows.map(({ id, plan }) => [id, plan]))
-}
-
-function createSum({ started_at: startedAt, model }: CollectedTurn, plan: string): MoneySum {
+function createSum({ started_at: startedAt, model, plan }: EndedTurn): MoneySum {
   const zeros = Object.fromEntries(sumNames.map((name) => [name, 0])) as unknown as Pick<MoneySum, keyof typeof sumColumns>
   return { starts_at: startedAt - (startedAt % usageSlotMs), plan, product: model, ...zeros }
 }
 
 /** As the report of the ledger computes each (`repositories/billing/report.ts`). */
-function addTurn(sum: MoneySum, turn: CollectedTurn): void {
+function addTurn(sum: MoneySum, turn: EndedTurn): void {
   const isCharged = turn.state === 'settled'
   const cost = turn.upstream_cost_nanodollars
   const chargedPrice = turn.credits * 1000

@@ -26,11 +26,16 @@ export type SumRow = { readonly [Name in keyof typeof sumColumns]: TurnSumTable[
 export class TurnSums {
   readonly #sums = new Map<string, TurnSum>()
 
-  add(turn: CollectedTurn, group: number, slots: HistorySlots): void {
+  /** @param ofAllPlans the group without the plan: charts of all accounts would read as many rows for each plan */
+  add(
+    turn: CollectedTurn,
+    { group, ofAllPlans }: { readonly group: number; readonly ofAllPlans: number },
+    slots: HistorySlots,
+  ): void {
     const hour = slots.toHour(turn.started_at)
     this.#get([turn.account, 'hour', hour, group, turn.credential]).add(turn)
-    this.#get(['', 'hour', hour, group, '']).add(turn)
-    this.#get(['', 'day', slots.toDay(turn.started_at), group, '']).add(turn)
+    this.#get(['', 'hour', hour, ofAllPlans, '']).add(turn)
+    this.#get(['', 'day', slots.toDay(turn.started_at), ofAllPlans, '']).add(turn)
   }
 
   /** Adds what is stored. */

@@ -32,6 +32,8 @@ const plenty = { day: 1_000_000, week: 1_000_000, month: 1_000_000 }
 const products = ['svc-2.1', 'svc-mini']
 const codes = ['upstream_error', 'upstream_timeout']
 const keys = ['key_1', 'web']
+/** Every account is `free` at the end. */
+const plans = ['free', 'pro', null]
 const everything = { from: noon - dayMs, to: noon + 3 * dayMs } as const
 
 export function testTurnHistory(t: Test, open: (t: Test) => Promise<StoreWithDatabase>): void {
@@ -94,6 +96,9 @@ export function testTurnHistory(t: Test, open: (t: Test) => Promise<StoreWithDat
       { ending: 'upstream_error' },
       { ending: 'completed', product: 'svc-2.1', from: noon + 2 * hourMs, to: noon + 9 * hourMs },
       { failedOnly: true },
+      { plan: 'pro' },
+      { plan: 'free', product: 'svc-mini', failedOnly: true },
+      { account: toAccountId(1), plan: 'pro', ending: 'aborted' },
       { requestId: 'mbr_7' },
       { requestId: 'mbr_7', failedOnly: true },
       { ending: 'no such' },
@@ -280,11 +285,13 @@ function failing(database: Database, choose: () => 'no' | 'before' | 'after'): D
 
 async function endTurn(store: Store, hold: number, at: number, pick: <Item>(items: readonly Item[]) => Item): Promise<void> {
   const kind = pick(['settle', 'settle', 'refund', 'abort'])
-  if (kind === 'refund') await store.ledger.refund({ ...createRefundOrder(hold, at), code: pick(codes) })
+  // Turns of older versions recorded no plan.
+  const details = { plan: pick(plans), upstreamModel: null, upstreamResponseId: null, upstreamCostNanodollars: null }
+  if (kind === 'refund') await store.ledger.refund({ ...createRefundOrder(hold, at), code: pick(codes), details })
   else {
     const order = createSettleOrder(hold, pick([1, 20, 77]), at)
     const trace = { firstTokenMs: pick([40, 300, 7_000]), attempts: [] }
-    await store.ledger.settle({ ...order, trace, outcome: kind === 'abort' ? 'aborted' : 'completed' })
+    await store.ledger.settle({ ...order, details, trace, outcome: kind === 'abort' ? 'aborted' : 'completed' })
   }
 }
 
@@ -309,13 +316,14 @@ function toEnding({ code, state }: Turn): string {
 }
 
 function matches(turn: Turn, filter: TurnFilter): boolean {
-  const { account, credential, product, target, ending, failedOnly, requestId, from = 0, to = Infinity } = filter
+  const { account, credential, product, target, ending, plan, failedOnly, requestId, from = 0, to = Infinity } = filter
   return (
     (account ?? turn.account) === turn.account &&
     (credential ?? turn.credential) === turn.credential &&
     (product ?? turn.model) === turn.model &&
     (target ?? turn.target ?? '') === (turn.target ?? '') &&
     (ending ?? toEnding(turn)) === toEnding(turn) &&
+    (plan ?? turn.plan ?? 'free') === (turn.plan ?? 'free') &&
     (failedOnly !== true || turn.state !== 'settled') &&
     (requestId ?? turn.requestId) === turn.requestId &&
     turn.startedAt >= from &&

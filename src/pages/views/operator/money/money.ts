@@ -158,22 +158,18 @@ function createFigures(context: OperatorContext, own: MoneySearch) {
     const prices = Object.entries(values).map(([currency, amount]) => formatPrice({ amount, currency }, language))
     return prices.length === 0 ? html`–` : html`<a href="${orders(when)}">${prices.join(', ')}</a>`
   }
-  // Turns are found by product and time. Those of a plan are opened as its products first.
   const turns = (ending?: string): string =>
-    own.plan !== undefined && own.product === undefined
-      ? toMoneyAddress(own, { by: 'product' })
-      : consoleSections.turns.path +
-        toSearchQuery({
-          from: formatInstant(own.from),
-          to: formatInstant(own.to),
-          ...(own.product === undefined ? {} : { product: own.product }),
-          ...(ending === undefined ? {} : { ending }),
-        })
+    consoleSections.turns.path +
+    toSearchQuery({
+      from: formatInstant(own.from),
+      to: formatInstant(own.to),
+      ...(own.plan === undefined ? {} : { plan: own.plan }),
+      ...(own.product === undefined ? {} : { product: own.product }),
+      ...(ending === undefined ? {} : { ending }),
+    })
   const maySeeTurns = hasScope(context, consoleSections.turns.access.scope)
-  const ofTurns = (text: string, ending?: string): Html => {
-    const href = turns(ending)
-    return maySeeTurns || href.startsWith(consoleSections.money.path) ? html`<a href="${href}">${text}</a>` : html`${text}`
-  }
+  const ofTurns = (text: string, ending?: string): Html =>
+    maySeeTurns ? html`<a href="${turns(ending)}">${text}</a>` : html`${text}`
   const dollars = (value: bigint, row: MoneyRow): Html =>
     isCostKnown(row.turns) ? ofTurns(`${formatDollars(value)} USD`) : html`–`
   return {

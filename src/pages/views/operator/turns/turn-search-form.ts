@@ -40,9 +40,15 @@ function renderField(context: OperatorContext, name: SearchField, { typed, fault
   const hint =
     name === 'from' || name === 'to'
       ? interpolate(texts.timeHint, { zone: context.services.config.timeZone })
-      : { member: texts.memberHint, key: texts.keyHint, target: texts.targetHint, product: null, ending: null, request: null }[
-          name
-        ]
+      : {
+          member: texts.memberHint,
+          key: texts.keyHint,
+          target: texts.targetHint,
+          product: null,
+          ending: null,
+          plan: texts.planHint,
+          request: null,
+        }[name]
   const notes = [...(hint === null ? [] : [`${name}-hint`]), ...(fault === undefined ? [] : [`${name}-error`])]
   const describingAttributes = html`${notes.length > 0 && html`aria-describedby="${notes.join(' ')}"`}
   ${fault !== undefined && html`aria-invalid="true"`}`

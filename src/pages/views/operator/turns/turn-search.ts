@@ -5,7 +5,7 @@ import type { OperatorContext } from '../../../page.ts'
 import type { TurnFilter } from '../../../../domain/turn-history/turn-history.ts'
 import { parseTime } from './parse-time.ts'
 
-export const searchFields = ['member', 'key', 'product', 'target', 'ending', 'from', 'to', 'request'] as const
+export const searchFields = ['member', 'key', 'product', 'target', 'ending', 'plan', 'from', 'to', 'request'] as const
 export type SearchField = (typeof searchFields)[number]
 
 const maxChars: Readonly<Record<SearchField, number>> = {
@@ -14,6 +14,7 @@ const maxChars: Readonly<Record<SearchField, number>> = {
   product: 128,
   target: 256,
   ending: 64,
+  plan: 64,
   from: 100,
   to: 100,
   request: 128,
@@ -95,12 +96,13 @@ async function toFilter(
     const time = text === undefined ? undefined : parseTime(text, services.config.timeZone)
     return time?.kind === 'good' ? time.at : undefined
   }
-  const [member, key, product, target, ending, requestId] = [
+  const [member, key, product, target, ending, plan, requestId] = [
     use('member'),
     use('key'),
     use('product'),
     use('target'),
     use('ending'),
+    use('plan'),
     use('request'),
   ]
   const [from, to] = [useTime('from'), useTime('to')]
@@ -116,6 +118,7 @@ async function toFilter(
     ...(product === undefined ? {} : { product }),
     ...(target === undefined ? {} : { target: target === noTarget ? '' : target }),
     ...toEndingFilter(ending),
+    ...(plan === undefined ? {} : { plan }),
     ...(requestId === undefined ? {} : { requestId }),
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),

@@ -109,13 +109,14 @@ function renderExport(context: OperatorContext, filter: TurnFilter): Html {
   const { turns: texts } = t.console
   if (decideAccess(operator.actor, { ...access, needsStepUp: true }, services.clock.now()) !== 'allowed')
     return html`<a class="button quiet small" href="${consoleSections.session.path}">${texts.exportProof}</a>`
-  const { account, credential, product, target, ending, failedOnly, success, requestId, from, to } = filter
+  const { account, credential, product, target, ending, plan, failedOnly, success, requestId, from, to } = filter
   const values = {
     member: account,
     key: credential,
     product,
     target,
     ending,
+    plan,
     failed: failedOnly === true ? 'true' : undefined,
     success,
     request: requestId,

@@ -8,6 +8,7 @@ import { startGateway } from '../../../../support/gateway/test-gateway.ts'
 import type { TestGateway } from '../../../../support/gateway/test-gateway.ts'
 import { createPaidOrder } from '../../../../support/website/console-data.ts'
 import { readFormFields, sendForm } from '../../../../support/website/page-form.ts'
+import { listLinks } from '../../../../support/website/page-links.ts'
 
 const cost = { input: 0.4, cachedInput: 0.04, output: 1.25, perCall: 0 }
 const packs = [{ id: 'small', credits: 1_000_000, pool: 'premium' as const, prices: [{ amount: 4, currency: 'USD' }] }]
@@ -93,18 +94,28 @@ t.test('figures equal those of the report command, to the smallest unit', async 
     t.ok(page.includes(`>${figure}</a>`), figure)
   t.match(await show(''), new RegExp(`data-live="cost">${total['upstream_cost_usd']} USD<`), 'the first page has those of today')
 
-  const product = await show(`money?by=product&from=${today}&to=${today}`)
-  for (const [, href = ''] of product.matchAll(/href="\/operator\/(turns\?[^"]*product=[^"]*)"/g)) {
-    const address = href.replaceAll('&amp;', '&')
-    const query = new URLSearchParams(address.slice('turns?'.length))
-    const { turns } = await gateway.services.membership.turnHistory.listTurns(
-      { product: query.get('product') ?? '' },
-      { limit: 99 },
-    )
-    const shown = turns.filter(({ state }) => query.get('ending') === null || state !== 'settled')
-    t.equal([...(await show(address)).matchAll(/href="\/operator\/turns\/\d+"/g)].length, shown.length, address)
+  const turns = await gateway.listTurns()
+  for (const search of ['by=product', 'by=plan', 'by=product&plan=pro', 'by=plan&product=auto', 'by=day&plan=max&product=auto']) {
+    const money = await show(`money?${search}&from=${today}&to=${today}`)
+    const links = listLinks(money, '/operator/turns?')
+    t.ok(links.length >= 4, `${search}: ${links.length} links`)
+    for (const link of links) {
+      const query = new URL(link, gateway.url).searchParams
+      const { product, plan, ending } = Object.fromEntries(query)
+      const expected = turns.filter(
+        (turn) =>
+          (product ?? turn.model) === turn.model &&
+          (plan ?? turn.plan) === turn.plan &&
+          (ending === undefined || turn.state !== 'settled'),
+      )
+      const shown = listTurnIds(await show(link.slice('/operator/'.length)))
+      t.same(shown.toSorted(), expected.map(({ id }) => id).toSorted(), `${search}: ${link}`)
+    }
   }
 })
+
+const listTurnIds = (page: string): readonly number[] =>
+  [...page.matchAll(/href="\/operator\/turns\/(\d+)"/g)].map(([, id]) => Number(id))
 
 function toName({ config }: TestGateway, plan: unknown): string {
   return config.plans[String(plan)]?.name ?? ''

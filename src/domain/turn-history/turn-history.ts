@@ -126,6 +126,8 @@ export interface FailureQuery extends Pick<TurnFilter, 'account' | 'product' | '
 
 export interface AccountCountQuery extends Required<Pick<TurnFilter, 'product' | 'from'>> {
   readonly minAccounts: number
+  /** How many turns are examined, newest first: one account that has most of them hides the others. */
+  readonly maxTurns: number
 }
 
 export interface UsageQuery extends Pick<TurnFilter, 'account' | 'credential' | 'product' | 'target' | 'ending'> {
@@ -231,7 +233,7 @@ export interface TurnHistory {
   findOldestHold(): Promise<OldestHold | undefined>
   /** Most turns first; at most 200 groups of at most 31 days. */
   listFailures(query: FailureQuery): Promise<readonly FailureGroup[]>
-  /** Whether the newest turns of a product in a span are of at least so many accounts; they may be of more than it finds. */
+  /** Whether the newest turns of a product that count for a share of success are of at least so many accounts. */
   hasAccounts(query: AccountCountQuery): Promise<boolean>
   /** @throws `invalid_request` for a span that is too long, or a key that belongs to no single account */
   readUsage(query: UsageQuery): Promise<UsageChart>

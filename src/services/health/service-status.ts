@@ -12,6 +12,8 @@ import { toUsageSpan } from '../../domain/turn-history/usage-span.ts'
 export const minStatusTurns = 100
 /** The newest turns must be of so many accounts. */
 export const minStatusAccounts = 5
+/** Of so many of the newest. */
+const maxExaminedTurns = 1_000
 export const statusSpans = ['day', 'month'] as const
 export type StatusSpan = (typeof statusSpans)[number]
 const maxAgeMs = 60_000
@@ -83,7 +85,7 @@ export class ServiceStatusReader {
       for (const span of statusSpans) {
         const { bounds, series } = totals[span]
         const figures = toFigures(series.find(({ key }) => key === product.id)?.total)
-        const query = { product: product.id, from: bounds[0] ?? now, to: now, minAccounts: minStatusAccounts }
+        const query = { product: product.id, from: bounds[0] ?? now, minAccounts: minStatusAccounts, maxTurns: maxExaminedTurns }
         if (figures !== null && (await turnHistory.hasAccounts(query))) spans[span] = figures
       }
       productStatuses.push({ id: product.id, name: product.name, spans })

@@ -35,7 +35,8 @@ export async function listHistoryTurns(read: Kysely<Schema>, kind: Kind, query: 
   return readSummaries(read, kind, await findTurns(read, query))
 }
 
-async function findTurns(read: Kysely<Schema>, { filter, page }: ListQuery): Promise<readonly Found[]> {
+/** Ids and accounts, newest first. */
+export async function findTurns(read: Kysely<Schema>, { filter, page }: ListQuery): Promise<readonly Found[]> {
   const { account, requestId } = filter
   const bounds = sql`${listBounds(filter, page.after)}`
   const limit = sql`order by t.started_at desc, t.id desc limit ${page.limit}`

@@ -222,6 +222,30 @@ export function testTurnHistory(t: Test, open: (t: Test) => Promise<StoreWithDat
     t.match(await store.turnHistory.readStatement(toAccountId(1), { limit: 10 }), { lines: [{ turn: id, credits: -10 }, {}] })
   })
 
+  promise('one account that has the newest turns hides the others, whatever their endings', async (t, store) => {
+    for (const index of [1, 2, 3]) await addAccount(store, index)
+    const end = async (index: number, at: number, isFailed: boolean) => {
+      const { id } = await reserveHold(store, {
+        account: toAccountId(index),
+        at,
+        periods: calendar.getPeriods(at),
+        limits: plenty,
+      })
+      if (isFailed) await store.ledger.refund(createRefundOrder(id, at + 500))
+      else await store.ledger.settle(createSettleOrder(id, 1, at + 500))
+    }
+    for (const index of [2, 3]) await end(index, noon + index, true)
+    for (let step = 10; step < 20; step += 1) await end(1, noon + step, false)
+    await collectAll(store.turnHistory, noon + 1000)
+    const [{ model: product = '' } = {}] = await readEndedTurns(store)
+    const query = { product, from: noon, minAccounts: 3 }
+    t.equal(await store.turnHistory.hasAccounts({ ...query, maxTurns: 12 }), true)
+    t.equal(await store.turnHistory.hasAccounts({ ...query, maxTurns: 11 }), false)
+    t.equal(await store.turnHistory.hasAccounts({ ...query, maxTurns: 11, minAccounts: 2 }), true)
+    t.equal(await store.turnHistory.hasAccounts({ ...query, maxTurns: 12, from: noon + 3 }), false)
+    t.equal(await store.turnHistory.hasAccounts({ ...query, maxTurns: 12, product: 'none' }), false)
+  })
+
   promise('deletes what the ledger does not keep, and sums equal the rest', async (t, store) => {
     await addAccount(store, 1)
     for (const day of [0, 1, 2]) {

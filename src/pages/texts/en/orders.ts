@@ -1,4 +1,6 @@
 /** The sentences of `/checkout`, `/account/orders`, receipts and `/cancel-renewal`. */
+import type { OrderStepKind } from '../../../domain/billing/orders/order.ts'
+
 export const orders = {
   title: 'Orders',
   lead: 'What you have bought, each with its story and its receipt.',
@@ -120,7 +122,7 @@ export const orders = {
     paid_again: 'A second payment was seen.',
     not_granted: 'The payment was seen, but could not be delivered.',
     granted: 'It was delivered.',
-    confirmed: 'The operator confirmed your payment.',
+    payment_corrected: 'The operator corrected what was paid.',
     refund_started: 'A refund was started.',
     refunded: 'The money went back to you.',
     refund_failed: 'The refund failed; what you bought stays yours.',
@@ -131,7 +133,7 @@ export const orders = {
     renewal_cancelled: 'The renewal was cancelled.',
     expired: 'The time to pay was over.',
     cancelled: 'It was cancelled.',
-  } as Record<string, string>,
+  } as Record<OrderStepKind, string>,
   renewal: {
     title: 'Renewal',
     renews: '{plan} renews by itself on {date}.',

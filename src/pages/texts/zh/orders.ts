@@ -122,7 +122,7 @@ export const orders: typeof english = {
     paid_again: '收到第二笔付款。',
     not_granted: '已看到付款，但无法开通。',
     granted: '已到账。',
-    confirmed: '管理员确认了你的付款。',
+    payment_corrected: '管理员更正了已付金额。',
     refund_started: '已开始退款。',
     refunded: '款项已退回。',
     refund_failed: '退款失败，购买的内容仍归你所有。',

@@ -182,9 +182,7 @@ function renderStory(context: MemberContext, { steps }: OrderExplanation): Html 
       steps,
       ({ at, kind }) =>
         html`<li class="log-row">
-          <p class="row-line">
-            <span>${texts.steps[kind] ?? kind}</span> <span class="row-end sub">${renderTime(context, at)}</span>
-          </p>
+          <p class="row-line"><span>${texts.steps[kind]}</span> <span class="row-end sub">${renderTime(context, at)}</span></p>
         </li>`,
     )}
   </section>`

@@ -1,5 +1,5 @@
 /** `/operator/orders`. */
-import type { OrderActor } from '../../../../domain/billing/orders/order.ts'
+import type { OrderActor, OrderStepKind } from '../../../../domain/billing/orders/order.ts'
 
 export const orders = {
   lead: 'Every order with its story; a refund is made from the page of the order.',
@@ -18,6 +18,28 @@ export const orders = {
     return: 'when the member returned',
     sweep: 'by the service',
   } as Record<OrderActor, string>,
+  steps: {
+    created: 'Ordered',
+    sent: 'Payment opened at the provider',
+    provider_failed: 'Provider did not answer',
+    notified: 'Notification received',
+    checked: 'State read from the provider',
+    paid: 'Payment seen',
+    payment_corrected: 'Paid amount corrected',
+    paid_again: 'Second payment seen',
+    not_granted: 'Paid, but not granted',
+    granted: 'Granted',
+    refund_started: 'Refund started',
+    refunded: 'Refunded',
+    refund_failed: 'Refund failed',
+    refunded_at_provider: 'Refunded at the provider',
+    disputed: 'Dispute opened',
+    dispute_won: 'Dispute won',
+    dispute_lost: 'Dispute lost',
+    renewal_cancelled: 'Renewal cancelled',
+    expired: 'Expired without payment',
+    cancelled: 'Cancelled',
+  } as Record<OrderStepKind, string>,
   refund: {
     open: 'Refund',
     title: 'Refund order {number}?',

@@ -78,7 +78,7 @@ function renderStory(context: OperatorContext, steps: readonly OrderStep[]): Htm
       ({ at, kind, by, facts }) =>
         html`<li class="log-row audit-row">
           <p class="row-line">
-            <strong>${texts.steps[kind] ?? kind}</strong> <span class="sub">${console.orders.actors[by]}</span>
+            <strong>${console.orders.steps[kind]}</strong> <span class="sub">${console.orders.actors[by]}</span>
           </p>
           ${
             Object.keys(facts).length > 0 &&

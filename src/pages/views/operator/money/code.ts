@@ -47,7 +47,7 @@ export async function createCodeView(page: PageContext): Promise<View> {
         ${redemptions.length === 0 ? renderEmptyState('list', texts.notRedeemed) : renderRedemptions(context, redemptions)}
         ${
           code.uses > maxRedemptions &&
-          html`<p class="sub pad">${interpolate(texts.firstOnes, { count: formatNumber(maxRedemptions, language) })}</p>`
+          html`<p class="sub pad-rest">${interpolate(texts.firstOnes, { count: formatNumber(maxRedemptions, language) })}</p>`
         }
       </section>`,
   })

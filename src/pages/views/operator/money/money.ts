@@ -41,10 +41,10 @@ export async function createMoneyView(page: PageContext): Promise<View> {
         <div class="card-head pad-head"><h2>${texts.groupings[search.by]}</h2></div>
         ${search.by === 'day' && html`<div class="pad-rest">${renderMoneyChart(context, search, rows)}</div>`}
         ${rows.length === 0 ? renderEmptyState('list', texts.none) : renderTable(context, search, rows.slice(0, maxRows))}
-        ${rows.length > maxRows && html`<p class="sub pad">${texts.more}</p>`}
+        ${rows.length > maxRows && html`<p class="sub pad-rest">${texts.more}</p>`}
         ${
           turnsWithoutCost > 0n &&
-          html`<p class="sub pad">
+          html`<p class="sub pad-rest">
             ${interpolate(texts.withoutCost, { count: formatNumber(Number(turnsWithoutCost), context.language) })}
           </p>`
         }

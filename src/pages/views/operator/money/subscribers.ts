@@ -63,7 +63,7 @@ function renderTerms(context: OperatorContext, used: readonly TermsInUse[]): Htm
     const values = { plan: id, running: formatNumber(runningCount, language), waiting: formatNumber(waitingCount, language) }
     return html`<li>${interpolate(texts.ofPlan, values)}</li>`
   })
-  return html`<ul class="pad" role="list">
+  return html`<ul class="pad-rest" role="list">
       ${plans}
     </ul>
     ${renderDataTable({

@@ -27,7 +27,7 @@ export async function renderConfiguredValues(
     </div>
     ${renderDataTable({
       label: texts.values,
-      look: 'turn-table',
+      look: '',
       columns: [{ title: texts.key }, { title: texts.value }, { title: texts.source }],
       rows: values.map(({ key, text, isSet, source, variables }) => ({
         cells: [

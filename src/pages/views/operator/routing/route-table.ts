@@ -38,7 +38,7 @@ export function renderRouteTables(context: OperatorContext, state: RoutingState)
   const shownLines = lines.slice(0, maxLines)
   const more =
     lines.length > maxLines &&
-    html`<p class="sub pad">${interpolate(texts.more, { count: formatNumber(lines.length - maxLines, language) })}</p>`
+    html`<p class="sub pad-rest">${interpolate(texts.more, { count: formatNumber(lines.length - maxLines, language) })}</p>`
   const showsMoney = hasScope(context, 'money:read')
   const title = showsMoney ? texts.money : texts.tokens
   return html`<section class="card">
@@ -57,7 +57,7 @@ export function renderRouteTables(context: OperatorContext, state: RoutingState)
         rows: shownLines.map(({ id, route }) => toAnswerRow(context, state, id, route)),
       })}
       ${more}
-      <p class="sub pad">${texts.successHint} ${texts.latencyHint} ${texts.nodeHint}</p>
+      <p class="sub pad-rest">${texts.successHint} ${texts.latencyHint} ${texts.nodeHint}</p>
     </section>
     <section class="card">
       <div class="card-head pad-head"><h2>${title}</h2></div>
@@ -73,7 +73,7 @@ export function renderRouteTables(context: OperatorContext, state: RoutingState)
         ],
         rows: shownLines.map(({ id, route }) => toTokenRow(context, state, id, route)),
       })}
-      ${more} ${showsMoney && html`<p class="sub pad">${texts.moneyHint}</p>`}
+      ${more} ${showsMoney && html`<p class="sub pad-rest">${texts.moneyHint}</p>`}
     </section>`
 }
 

@@ -63,7 +63,7 @@ export async function createFailuresView(page: PageContext): Promise<View> {
         }
         ${
           groups.length > maxShown &&
-          html`<p class="sub pad">
+          html`<p class="sub pad-rest">
             ${interpolate(failures.more, { count: formatNumber(groups.length - maxShown, context.language) })}
           </p>`
         }

@@ -59,7 +59,7 @@ const dimensions = z
     z
       .array(z.enum(reportDimensions))
       .min(1)
-      .refine((names) => new Set(names).size === names.length),
+      .refine((names) => new Set(names).size === names.length, { params: { en: 'has a name twice', zh: '含有重复的名称' } }),
   )
 
 export const exportUsageReport = defineEndpoint({

@@ -106,7 +106,10 @@ export const tryTarget = defineEndpoint({
     'Sends one short turn to a target, or to a product as the router would. It is in no figure and costs no credits; the upstream charges it.',
   body: z
     .object({ target: target.optional(), product: text(128).optional() })
-    .refine((body) => (body.target === undefined) !== (body.product === undefined), { message: 'name a target or a product' }),
+    .refine((body) => (body.target === undefined) !== (body.product === undefined), {
+      path: ['target'],
+      params: { en: "or 'product' is needed, and not both", zh: "或 'product' 必须填写其一，且不能同时填写" },
+    }),
   response: z.strictObject({
     target: z.string().nullable(),
     status: z.int().nullable(),

@@ -45,12 +45,23 @@ function describeIssue(issue: Issue): LocalizedText {
         return { en: `is longer than ${issue.maximum} characters`, zh: `超过 ${issue.maximum} 个字符` }
       return { en: `must be at most ${issue.maximum}`, zh: `不能大于 ${issue.maximum}` }
     case 'invalid_format':
+      if (issue.format === 'datetime')
+        return { en: 'must be a moment in UTC, such as 2026-11-29T14:05:00Z', zh: '必须是 UTC 时刻，例如 2026-11-29T14:05:00Z' }
       if (issue.format !== 'regex') return invalidText
       if (issue.pattern === String(printable)) return { en: 'has control characters', zh: '含有控制字符' }
       return { en: `must match ${issue.pattern}`, zh: `必须匹配 ${issue.pattern}` }
+    case 'custom':
+      return isLocalized(issue.params) ? issue.params : invalidText
     default:
       return invalidText
   }
+}
+
+/** What a rule of several fields has beside it in `src/api`. */
+function isLocalized(
+  params: Readonly<Record<string, unknown>> | undefined,
+): params is { readonly en: string; readonly zh: string } {
+  return typeof params?.['en'] === 'string' && typeof params['zh'] === 'string'
 }
 
 const invalidText = { en: 'is not valid', zh: '无效' }

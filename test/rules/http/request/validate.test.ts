@@ -2,6 +2,8 @@
 import t from 'tap'
 import { z } from 'zod'
 import { text } from '../../../../src/api/fields.ts'
+import { exportUsageReport } from '../../../../src/api/operator/audit.ts'
+import { tryTarget } from '../../../../src/api/operator/routing.ts'
 import { validate } from '../../../../src/http/request/validate.ts'
 
 t.test('a text of another form is not said to have control characters', async (t) => {
@@ -10,5 +12,16 @@ t.test('a text of another form is not said to have control characters', async (t
   t.same(validate(schema, good), good)
   t.throws(() => validate(schema, { ...good, name: 'a\u0000' }), { message: /'name' has control characters/ })
   t.throws(() => validate(schema, { ...good, id: 'c' }), { message: /'id' must match \/\^\[a-z\]\{3\}\$\// })
-  t.throws(() => validate(schema, { ...good, at: 'soon' }), { message: /'at' is not valid/ })
+  t.throws(() => validate(schema, { ...good, at: 'soon' }), {
+    message: /'at' must be a moment in UTC, such as 2026-11-29T14:05:00Z/,
+    messageZh: /'at' 必须是 UTC 时刻/,
+  })
+})
+
+t.test('a rule of several fields is refused in its own words', (t) => {
+  const one = tryTarget.body
+  t.throws(() => validate(one, {}), { message: /'target' or 'product' is needed, and not both/, messageZh: /不能同时填写/ })
+  t.throws(() => validate(one, { target: 'main/a', product: 'svc' }), { message: /'target' or 'product' is needed/ })
+  t.throws(() => validate(exportUsageReport.query, { by: 'day,day' }), { message: /'by' has a name twice/ })
+  t.end()
 })

@@ -25,7 +25,6 @@ interface CodeExchange {
 }
 
 const timeoutSeconds = 10
-const maxGroups = 1_000
 /** Endpoints and keys of a provider change rarely, but without a restart of ours. */
 const metadataMaxAgeMs = 60 * 60_000
 /** openid-client's error code for a provider whose metadata names another issuer. */
@@ -102,9 +101,9 @@ export class ProviderClients {
   }
 }
 
-/** A list of names, or one name; anything else is no group. */
+/** A list of names, or one name; anything else is no group. Their number is bounded by the size of the provider's answer. */
 function readGroups(value: unknown): readonly string[] {
-  const names: readonly unknown[] = Array.isArray(value) ? value.slice(0, maxGroups) : [value]
+  const names: readonly unknown[] = Array.isArray(value) ? value : [value]
   return names.filter((name) => typeof name === 'string')
 }
 

@@ -331,6 +331,8 @@ t.test('groups of the provider make a member an operator, and take the role at t
   t.equal(await rejoin(['none', 'staff']), 'support')
   t.equal(await rejoin('books'), 'finance', 'a single name')
   t.equal(await rejoin(['books', 'staff']), 'support', 'the first role of the configuration')
+  const many = Array.from({ length: 10_000 }, (_, index) => `<b>${index}</b>`)
+  t.equal(await rejoin([...many, 'staff']), 'support', 'however many groups stand before it')
   t.equal(await rejoin([]), null)
   const account = await store.accounts.find('dan@example.com')
   const changes = await store.audit.list({ account: account?.id ?? '', event: 'role_changed', limit: 9 })

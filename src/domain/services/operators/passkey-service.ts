@@ -5,7 +5,6 @@
  */
 import type { AuditWriter } from '../../identity/audit.ts'
 import type { AttemptLimits } from '../../identity/limits/attempt-limits.ts'
-import type { ClientInfo } from '../../identity/client-info.ts'
 import type {
   Passkey,
   PasskeyChallengeOwner,
@@ -14,6 +13,8 @@ import type {
   PasskeyRefusal,
 } from '../../identity/operators/passkeys.ts'
 import type { Store } from '../../store.ts'
+import type { OperatorAuthor } from './operator-author.ts'
+import { toAuditAuthor } from './operator-author.ts'
 
 interface PasskeyDeps {
   readonly store: Pick<Store, 'operators'>
@@ -67,9 +68,9 @@ export class PasskeyService {
   async add(
     account: string,
     { session, name, answer }: { readonly session: string; readonly name: string; readonly answer: string },
-    client: ClientInfo,
+    author: OperatorAuthor,
   ): Promise<PasskeyAddition> {
-    const { store, passkeyProtocol: protocol, writeAudit, clock, ids } = this.#deps
+    const { store, passkeyProtocol: protocol, clock, ids } = this.#deps
     const at = clock.now()
     const challenge = await store.operators.takePasskeyChallenge({ session, purpose: 'register' }, at)
     if (challenge === undefined) return 'challenge'
@@ -80,17 +81,25 @@ export class PasskeyService {
     const passkey = { id, account, name, credential, publicKey, counter, transports, createdAt: at }
     const result = await store.operators.addPasskey(passkey, maxPasskeys)
     if (result === 'no_second_factor') return 'credential'
-    if (result === 'added') await writeAudit('passkey_added', account, client, { passkey: id, name })
+    if (result === 'added') await this.#record('passkey_added', account, { passkey: id, name }, author)
     return result
   }
 
   /** False if the account has no such passkey. */
-  async remove(account: string, id: string, client: ClientInfo): Promise<boolean> {
-    const { store, writeAudit } = this.#deps
-    const name = await store.operators.removePasskey(account, id)
+  async remove(account: string, id: string, author: OperatorAuthor): Promise<boolean> {
+    const name = await this.#deps.store.operators.removePasskey(account, id)
     if (name === undefined) return false
-    await writeAudit('passkey_removed', account, client, { passkey: id, name })
+    await this.#record('passkey_removed', account, { passkey: id, name }, author)
     return true
+  }
+
+  #record(
+    event: 'passkey_added' | 'passkey_removed',
+    account: string,
+    detail: Readonly<Record<'passkey' | 'name', string>>,
+    author: OperatorAuthor,
+  ): Promise<void> {
+    return this.#deps.writeAudit(event, account, author.client, detail, toAuditAuthor(author))
   }
 
   /** Null if the answer proves the account. The challenge is used up in any case. */

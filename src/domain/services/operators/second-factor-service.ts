@@ -13,6 +13,8 @@ import type { ClientInfo } from '../../identity/client-info.ts'
 import type { OneTimePasswords, SetupKey } from '../../identity/operators/one-time-passwords.ts'
 import type { PasskeyRefusal } from '../../identity/operators/passkeys.ts'
 import type { Store } from '../../store.ts'
+import type { OperatorAuthor } from './operator-author.ts'
+import { toAuditAuthor } from './operator-author.ts'
 import type { PasskeyService } from './passkey-service.ts'
 
 interface SecondFactorDeps {
@@ -131,14 +133,14 @@ export class SecondFactorService {
   }
 
   /** New codes in place of all earlier ones, shown once. */
-  async renewRecoveryCodes(account: string, client: ClientInfo): Promise<readonly string[]> {
+  async renewRecoveryCodes(account: string, author: OperatorAuthor): Promise<readonly string[]> {
     const { store, writeAudit } = this.#deps
     const codes = this.#createRecoveryCodes()
     await store.operators.replaceRecoveryCodes(
       account,
       codes.map((each) => this.#hashRecoveryCode(account, each)),
     )
-    await writeAudit('recovery_codes_made', account, client, { codes: codes.length })
+    await writeAudit('recovery_codes_made', account, author.client, { codes: codes.length }, toAuditAuthor(author))
     return codes
   }
 

@@ -20,12 +20,17 @@ export const passkeyActions: OperatorActions = {
   add_passkey: {
     access: { scope: null, needsStepUp: true },
     async run({ operator, services, browser }, form) {
-      if (operator.actor.kind !== 'session') throw new GatewayError('permission_denied')
-      const { account, session } = operator.actor
+      const { actor } = operator
+      if (actor.kind !== 'session') throw new GatewayError('permission_denied')
+      const { account, session } = actor
       const name = readText(form, 'name', maxPasskeyNameChars)
       const answer = readPasskeyAnswer(form)
       if (answer === null) throw createErrorInWords('invalid_request', 'name', (t) => t.operator.passkeyNeedsButton)
-      const result = await services.membership.passkeys.add(account, { session, name, answer }, browser.client)
+      const result = await services.membership.passkeys.add(
+        account,
+        { session, name, answer },
+        { actor, client: browser.client, reason: null },
+      )
       if (result === 'added') return { path, done: 'passkey_added' }
       throw createErrorInWords('invalid_request', 'name', (t) => t.operator.passkeyRefusals[result])
     },
@@ -34,9 +39,10 @@ export const passkeyActions: OperatorActions = {
   remove_passkey: {
     access: { scope: null, needsStepUp: true },
     async run({ operator, services, browser }, { subject }) {
-      if (operator.actor.kind !== 'session') throw new GatewayError('permission_denied')
-      if (!(await services.membership.passkeys.remove(operator.actor.account, subject, browser.client)))
-        throw new GatewayError('not_found')
+      const { actor } = operator
+      if (actor.kind !== 'session') throw new GatewayError('permission_denied')
+      const author = { actor, client: browser.client, reason: null }
+      if (!(await services.membership.passkeys.remove(actor.account, subject, author))) throw new GatewayError('not_found')
       return { path, done: 'passkey_removed' }
     },
   },

@@ -32,9 +32,10 @@ export const consoleSessionActions: OperatorActions = {
   renew_codes: {
     access: { scope: null, needsStepUp: true },
     async run(context) {
-      const { operator, services, browser } = context
-      if (operator.actor.kind !== 'session') throw new GatewayError('permission_denied')
-      const codes = await services.membership.secondFactors.renewRecoveryCodes(operator.actor.account, browser.client)
+      const { actor } = context.operator
+      if (actor.kind !== 'session') throw new GatewayError('permission_denied')
+      const author = { actor, client: context.browser.client, reason: null }
+      const codes = await context.services.membership.secondFactors.renewRecoveryCodes(actor.account, author)
       return drawRecoveryCodes(context, codes, path)
     },
   },

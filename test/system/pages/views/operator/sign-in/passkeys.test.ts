@@ -86,6 +86,14 @@ t.test('an operator adds a passkey, signs in with it, and proves afresh with it'
       ['passkey_added', { passkey: passkey?.id, name: 'phone' }],
     ],
   )
+  t.match(await ann.send('renew_codes', {}), { status: 200, body: /recovery codes/i })
+  const records = await gateway.services.store.audit.list({ account: ann.account, limit: 20 })
+  for (const event of ['passkey_added', 'passkey_removed', 'recovery_codes_made'])
+    t.match(
+      records.find((record) => record.event === event)?.actor,
+      { kind: 'session', session: /^ops_/ },
+      `${event} names the session`,
+    )
 })
 
 t.test('an answer is good once, for its challenge, session, account and purpose', async (t) => {
@@ -190,7 +198,7 @@ t.test('a reset of the second factor removes passkeys, and a challenge of before
   t.equal(await membership.operatorRoles.resetSecondFactor(ann.account, author), true)
   t.same(await ann.passkeys(), [])
   const answer = new SoftwareAuthenticator(site).register(request)
-  t.equal(await membership.passkeys.add(ann.account, { session: 'ops_1', name: 'x', answer }, client), 'challenge')
+  t.equal(await membership.passkeys.add(ann.account, { session: 'ops_1', name: 'x', answer }, author), 'challenge')
   ann.leave()
   t.notMatch((await ann.browser.get(`${gateway.url}/operator`)).body, /data-passkey/)
   const proof = authenticator.prove((await ann.ask('sign_in')).body.options)

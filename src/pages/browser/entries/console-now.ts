@@ -3,6 +3,8 @@ import './member.ts'
 import { findElements } from '../page.ts'
 import type { LiveFigures } from '../../views/operator/now/now.ts'
 
+const reopenMs = 30_000
+
 const [box] = findElements('[data-live-figures]', HTMLElement)
 if (box !== undefined) watch(box)
 
@@ -10,8 +12,7 @@ if (box !== undefined) watch(box)
 function watch({ dataset }: HTMLElement): void {
   const places = new Map(findElements('[data-live]', HTMLElement).map((place) => [place.dataset['live'] ?? '', place]))
   const liveLinks = findElements('[data-live-link]', HTMLAnchorElement)
-  const source = new EventSource('/operator/live')
-  source.addEventListener('message', ({ data }) => {
+  const show = ({ data }: MessageEvent<string>): void => {
     const { shape, texts, links }: LiveFigures = JSON.parse(data)
     if (shape !== dataset['liveFigures'] && !document.hidden) return location.reload()
     for (const [name, text] of Object.entries(texts)) {
@@ -22,5 +23,14 @@ function watch({ dataset }: HTMLElement): void {
       const address = links[link.dataset['liveLink'] ?? '']
       if (address !== undefined) link.href = address
     }
-  })
+  }
+  const open = (): void => {
+    const source = new EventSource('/operator/live')
+    source.addEventListener('message', show)
+    // A browser opens a stream that has ended again, but not one that is refused, as while the server restarts.
+    source.addEventListener('error', () => {
+      if (source.readyState === EventSource.CLOSED) setTimeout(open, reopenMs)
+    })
+  }
+  open()
 }

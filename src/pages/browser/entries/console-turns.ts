@@ -22,6 +22,11 @@ function setUpTail(list: HTMLElement, pause: HTMLButtonElement): void {
       if (progress.textContent !== text) progress.textContent = text
       if (!added.every((id) => list.querySelector(`a[href="/operator/turns/${id}"]`) !== null)) load()
     })
+    // A browser opens a stream that has ended again, but not one that is refused: the session has ended, or too many are open.
+    source.addEventListener('error', () => {
+      if (source?.readyState === EventSource.CLOSED) stop()
+    })
+    pause.textContent = words.running
   }
   /** One request at a time: a slow one is not lost to the next event. */
   const load = (): void => {
@@ -37,12 +42,12 @@ function setUpTail(list: HTMLElement, pause: HTMLButtonElement): void {
     source?.close()
     source = null
     rows?.abort()
+    pause.textContent = words.paused
   }
   pause.hidden = false
   pause.addEventListener('click', () => {
     if (source === null) start()
     else stop()
-    pause.textContent = source === null ? words.paused : words.running
   })
   start()
 }

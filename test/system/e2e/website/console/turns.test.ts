@@ -1,5 +1,6 @@
 /** The console's turns in a browser: new ones appear as they end, until the operator pauses the list. */
 import t from 'tap'
+import { hashToken } from '../../../../../src/domain/identity/api-key.ts'
 import { consoleCookie, createOperator, openConsole } from '../../../../support/gateway/operators.ts'
 import { startGateway } from '../../../../support/gateway/test-gateway.ts'
 import { findAccessibilityViolations, openBrowserSession, openChromium } from '../../../../support/website/chromium.ts'
@@ -11,7 +12,10 @@ const browser = await openChromium(t)
 if (browser !== undefined)
   t.test('new turns appear in the list, which keeps its rows and can be paused', async (t) => {
     const gateway = await startGateway(t)
-    const owner = await openConsole(gateway, await createOperator(gateway, 'ann@example.com', 'owner'))
+    const operator = await createOperator(gateway, 'ann@example.com', 'owner')
+    const owner = await openConsole(gateway, operator)
+    const { id = '' } =
+      (await gateway.services.store.operators.findSession(hashToken(owner.cookies.get(consoleCookie) ?? ''), Date.now())) ?? {}
     const cookie = { name: consoleCookie, value: owner.cookies.get(consoleCookie) ?? '', url: gateway.url }
     const { token } = await gateway.createMember()
     const { membership, clock } = gateway.services
@@ -49,10 +53,14 @@ if (browser !== undefined)
     await page.getByRole('button', { name: 'Show new turns' }).click()
     await rows.nth(2).waitFor()
     t.same(session.problems, [])
+    await gateway.services.store.operators.endSession(id)
+    await page.getByRole('button', { name: 'Show new turns' }).waitFor()
+    t.equal(await rows.count(), 3, 'a list that is not live any more stays, and shows that')
     await session.context.close()
 
+    const again = await openConsole(gateway, operator)
     const plain = await openBrowserSession(browser, gateway.url, { locale: 'zh-CN', javaScriptEnabled: false })
-    await plain.context.addCookies([cookie])
+    await plain.context.addCookies([{ ...cookie, value: again.cookies.get(consoleCookie) ?? '' }])
     await plain.page.goto(address)
     t.equal(await plain.page.locator('tbody tr').count(), 3)
     t.notOk(await plain.page.locator('[data-live-pause]').isVisible(), 'nothing to pause without a script')

@@ -127,7 +127,14 @@ t.test('a filter that matches nothing, holds SQL or cannot be answered gets a cl
   const { gateway, console, member, get, chat, collect } = await open(t)
   await chat()
   await collect()
-  for (const filter of ["member=' or 1=1 --", 'product=%', "request='; drop table turn --", 'ending=none', 'target='])
+  for (const filter of [
+    "member=' or 1=1 --",
+    'product=%',
+    "request='; drop table turn --",
+    'ending=none',
+    'plan=none',
+    'target=',
+  ])
     t.same((await get(`turns?${encodeURI(filter)}`)).data, [], filter)
   const refusals: readonly (readonly [path: string, status: number, param?: string])[] = [
     ['turns?cursor=yesterday', 400, 'cursor'],

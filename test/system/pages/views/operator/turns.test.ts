@@ -62,6 +62,9 @@ t.test('turns are found by filters that stand in the address', async (t) => {
     'ending=a_code_of_before': [],
     [`target=${failed.target}`]: [failed.id, charged.id],
     'target=none': [],
+    'plan=pro': [failed.id, charged.id],
+    'plan=pro&ending=completed': [charged.id],
+    'plan=free': [],
     'from=2026-11-29+14:06': [failed.id],
     'to=2026-11-29T06:06:00Z': [charged.id],
     'from=2026-11-29T14:05&to=2026-11-29+07:06+Europe/Berlin': [charged.id],
@@ -74,7 +77,11 @@ t.test('turns are found by filters that stand in the address', async (t) => {
     t.equal(status, 200, query)
     t.same(listTurnIds(body), ids, query)
   }
-  const [csv = ''] = listLinks((await show('turns?ending=failed&from=2026-11-29+14:06')).body, '/api/operator/v1/turns.csv')
+  const [csv = ''] = listLinks(
+    (await show('turns?ending=failed&plan=pro&from=2026-11-29+14:06')).body,
+    '/api/operator/v1/turns.csv',
+  )
+  t.match(csv, 'plan=pro')
   const exported = await fetch(gateway.url + csv, { headers: { cookie: console.cookieHeader() } })
   const lines = (await exported.text()).trim().split('\n').slice(1)
   t.same(

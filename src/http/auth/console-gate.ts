@@ -19,9 +19,9 @@ export interface ConsoleGate {
   isHidden(ctx: Context, site: 'members' | 'console'): boolean
 }
 
-/** Of the console's own origin: the console, what signing in needs, and files. */
+/** Of the console's own origin: the console, what its sign-in pages and their scripts need, and files. */
 const consoleSitePaths =
-  /^\/(?:operator|api\/operator|assets|sign-in|sign-out|favicon\.ico|apple-touch-icon\.png|api\/membership\/(?:v1\/)?auth)(?:\/|$)/
+  /^\/(?:operator|api\/operator|assets|sign-in|sign-out|favicon\.ico|apple-touch-icon\.png|api\/membership\/(?:v1\/)?auth\/(?:oauth|passkeys|sign-out))(?:\/|$)/
 
 const probePaths: ReadonlySet<string> = new Set([...getPaths(health), ...getPaths(readiness)])
 

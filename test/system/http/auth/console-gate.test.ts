@@ -57,6 +57,13 @@ t.test('the members’ origin has no console, and the console’s has nothing of
   t.equal((await ask(gateway, '/v1/models/none', { host: members })).status, 401)
   for (const path of ['/plans', '/keys', '/account/orders', '/v1/models/none', '/docs', '/robots.txt', '/operatorx'])
     t.equal((await ask(gateway, path)).status, 404, path)
+  const member = { cookie: owner.browser.cookieHeader() }
+  for (const path of ['session', 'sessions', 'api-keys', 'device/lookup', 'delete-account', 'oauthx']) {
+    for (const base of ['/api/membership/auth', '/api/membership/v1/auth'])
+      t.equal((await ask(gateway, `${base}/${path}`, { method: 'HEAD', headers: member })).status, 404, `${base}/${path}`)
+  }
+  for (const path of ['passkeys/options', 'sign-out'])
+    t.not((await ask(gateway, `/api/membership/auth/${path}`, { method: 'POST', headers: member })).status, 404, path)
   for (const path of ['/', '/account', '/chat'])
     t.match(await ask(gateway, path), { status: 302, headers: { location: '/operator' } })
   for (const path of ['/plans', '/v1/notices']) t.equal((await ask(gateway, path, { host: members })).status, 200, path)

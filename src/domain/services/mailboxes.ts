@@ -12,34 +12,33 @@ interface MailboxDeps {
 }
 
 export class Mailboxes {
-  readonly #deps: MailboxDeps
+  readonly mergesAliases: boolean
+  readonly #accounts: MailboxDeps['store']['accounts']
+  readonly #secret: Uint8Array
 
-  constructor(deps: MailboxDeps) {
-    this.#deps = deps
-  }
-
-  get mergesAliases(): boolean {
-    return this.#deps.mergeAliases
+  constructor({ store, secret, mergeAliases }: MailboxDeps) {
+    this.mergesAliases = mergeAliases
+    this.#accounts = store.accounts
+    this.#secret = secret
   }
 
   /** The subject of limits. */
   toMailbox(address: string): string {
-    return toMailbox(address, this.#deps.mergeAliases)
+    return toMailbox(address, this.mergesAliases)
   }
 
   hashPerson(address: string): Buffer {
-    return hashPerson(this.#deps.secret, address, this.#deps.mergeAliases)
+    return hashPerson(this.#secret, address, this.mergesAliases)
   }
 
   /** The accounts of the person with an address, oldest first; none where aliases are not merged. */
   async listOfPerson(address: string): Promise<readonly Account[]> {
-    const { store, mergeAliases } = this.#deps
-    return mergeAliases ? store.accounts.findByCanonicalEmail(canonicalizeEmail(address, true)) : []
+    return this.mergesAliases ? this.#accounts.findByCanonicalEmail(canonicalizeEmail(address, true)) : []
   }
 
   /** The account of the address, or those of other addresses of the same mailbox: its reader is the same person. */
   async listOfMailbox(address: string): Promise<readonly Account[]> {
-    const exact = await this.#deps.store.accounts.find(address)
+    const exact = await this.#accounts.find(address)
     if (exact !== undefined) return [exact]
     return (await this.listOfPerson(address)).filter(({ email }) => email !== null && isSameMailbox(email, address))
   }

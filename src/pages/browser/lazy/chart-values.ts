@@ -32,25 +32,25 @@ function setUpChart(box: HTMLElement): void {
   // The control has the time, and this has the values. Only the keyboard fills it: a pointer would make it speak at each step.
   const announcement = createElement('p', { class: 'unseen', 'aria-live': 'polite' })
   box.append(panel, announcement)
-  let chosen = steps.length - 1
+  let chosenIndex = steps.length - 1
 
   const setTime = (): void => {
-    picture.setAttribute('aria-valuenow', String(chosen))
-    picture.setAttribute('aria-valuetext', steps[chosen]?.name ?? '')
+    picture.setAttribute('aria-valuenow', String(chosenIndex))
+    picture.setAttribute('aria-valuetext', steps[chosenIndex]?.name ?? '')
   }
-  const choose = (wanted: number): void => {
-    chosen = Math.max(0, Math.min(steps.length - 1, wanted))
-    const step = steps[chosen]
+  const choose = (index: number): void => {
+    chosenIndex = Math.max(0, Math.min(steps.length - 1, index))
+    const step = steps[chosenIndex]
     if (step === undefined) return
-    mark.setAttribute('x', String((chosen * viewWidth) / steps.length))
+    mark.setAttribute('x', String((chosenIndex * viewWidth) / steps.length))
     if (!mark.isConnected) picture.prepend(mark)
     panel.replaceChildren(...renderStep(step))
     panel.hidden = false
-    placePanel(panel, chosen, steps.length)
+    placePanel(panel, chosenIndex, steps.length)
     setTime()
   }
   const announce = (): void => {
-    announcement.textContent = (steps[chosen]?.values ?? []).map(({ series, text }) => `${series} ${text}`).join(', ')
+    announcement.textContent = (steps[chosenIndex]?.values ?? []).map(({ series, text }) => `${series} ${text}`).join(', ')
   }
   const hide = (): void => {
     panel.hidden = true
@@ -76,16 +76,16 @@ function setUpChart(box: HTMLElement): void {
   })
   picture.addEventListener('focus', () => {
     if (!picture.matches(':focus-visible')) return
-    choose(chosen)
+    choose(chosenIndex)
     announce()
   })
   picture.addEventListener('blur', hide)
   picture.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') return hide()
-    const wanted = findStep(event, chosen, steps.length)
-    if (wanted === null) return
+    const nextIndex = findStep(event, chosenIndex, steps.length)
+    if (nextIndex === null) return
     event.preventDefault()
-    choose(wanted)
+    choose(nextIndex)
     announce()
   })
 }
@@ -143,14 +143,14 @@ function placePanel({ style, classList }: HTMLElement, step: number, count: numb
   classList.toggle('before', isBefore)
 }
 
-function findStep({ key }: KeyboardEvent, chosen: number, count: number): number | null {
+function findStep({ key }: KeyboardEvent, index: number, count: number): number | null {
   switch (key) {
     case 'ArrowLeft':
     case 'ArrowDown':
-      return chosen - 1
+      return index - 1
     case 'ArrowRight':
     case 'ArrowUp':
-      return chosen + 1
+      return index + 1
     case 'Home':
       return 0
     case 'End':

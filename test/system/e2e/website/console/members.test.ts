@@ -245,7 +245,7 @@ async function act(t: Test, operator: Operator, { action, event, done, typed = {
   if (look.hasScript) t.same(await findAccessibilityViolations(page), [], action)
 
   await fill({ [name]: values[name] ?? '' })
-  const sent = page.waitForRequest((request) => request.method() === 'POST')
+  const post = page.waitForRequest((request) => request.method() === 'POST')
   if (look.hasScript) await submit.dblclick()
   else await submit.click()
   await page.waitForURL(`**/${member.id}?done=${done}`)
@@ -254,7 +254,7 @@ async function act(t: Test, operator: Operator, { action, event, done, typed = {
   await check(t, { gateway, member, page, words })
   t.match(await page.locator('section', { has: page.locator('#title-log') }).innerText(), `“${reason}”`)
   if (!look.hasScript) {
-    await resendForm(page, await sent)
+    await resendForm(page, await post)
     const notice = page.locator('.notice[role=status]', { hasText: words.common.sentBefore })
     await notice.waitFor()
     // What adds up if it acts twice.

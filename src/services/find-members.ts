@@ -31,10 +31,12 @@ export async function findMembers(
   }
   if (!/^[\w-]{8,128}$/.test(searchText) || searchText.startsWith('acc_')) return []
   const { turnHistory } = membership
+  // Read first: a turn that is collected after the list was read would be in neither.
+  const { behindMs } = await turnHistory.readProgress()
   // A client may use an id again, and another member's client may have used it too.
   const { turns } = await turnHistory.listTurns({ requestId: searchText }, { limit: maxTurnsOfRequest })
   if (turns.length > 0) return load(turns.map((turn) => turn.account))
-  if ((await turnHistory.readProgress()).behindMs === 0) return []
+  if (behindMs === 0) return []
   const newestTurns = await ledger.turns({ request: { id: searchText, searched: maxSearchedTurns }, limit: 1 })
   return load(newestTurns.map((turn) => turn.account))
 }

@@ -2,7 +2,7 @@
  * `node bench/console-data.ts [--turns 10000000] [--accounts 50000] [--store sqlite,postgres] [--repeats 20] [--folder DIR] [--pairs 0]`:
  * makes ended turns with lists and sums in bulk, starts the gateway on them, and measures each list, search and chart of console and operator
  * API over HTTP. Prints a Markdown table; exits with 1 where one takes longer than 300 ms (p95). `--pairs 5` then sends turns by the clock
- * (`--rate 500`), each time with and without a reader who opens one page after another, and prints the ratios of their p99 (SQLite).
+ * (`--rate 500`), each time with and without a reader who opens one page after another, and prints the ratios of their p99.
  * `--folder` keeps SQLite's data for the next run, and `--only` measures the reads whose name has this text. 10 million turns need 4 GiB
  * (SQLite) and 10 GiB (PostgreSQL) in the temporary folder, and half as much again while they are made.
  * Up to 100,000 turns are afterwards collected by the job of the server, and compared with what was made in bulk.
@@ -26,6 +26,7 @@ import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import { createClock } from '../src/system/clock.ts'
 import { createRandom } from '../test/simulated/random.ts'
+import { AccountSeeder } from '../test/support/cluster/account-seeder.ts'
 import { startPostgresServer } from '../test/support/servers/postgres/postgres.ts'
 import { createTemporaryFolder } from '../test/support/temporary-folder.ts'
 import { ProgramScope } from './cluster/program-scope.ts'
@@ -167,6 +168,12 @@ async function measurePostgres(): Promise<void> {
     joinsCluster: true,
   })
   await measureReads('PostgreSQL', gateway, cookie, size)
+  if (pairs > 0) {
+    const seeder = await AccountSeeder.open(scope, url)
+    const keys: string[] = []
+    while (keys.length < loadAccounts) keys.push((await seeder.createMember('max')).key.token)
+    await measureLoad(gateway, cookie, size, keys)
+  }
   await gateway.stop()
   await upstream.stop()
 }

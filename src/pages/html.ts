@@ -37,6 +37,11 @@ export function renderAddress(address: string | null): Html {
   return new Html(`<code class="address">${escapeHtml(address ?? '').replaceAll(/:(?!$)/g, ':<wbr />')}</code>`)
 }
 
+/** An error code, whose lines end after an underscore where its column is narrower than it. */
+export function renderErrorCode(code: string): Html {
+  return new Html(`<code>${escapeHtml(code).replaceAll('_', '_<wbr />')}</code>`)
+}
+
 /** A value for the page's own scripts, as a block of data that no browser runs. */
 export function renderDataBlock(id: string, value: unknown): Html {
   // With no `<` in it, the text can neither end the block nor begin another.

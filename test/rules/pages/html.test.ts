@@ -1,5 +1,5 @@
 import t from 'tap'
-import { renderDataBlock, renderTitle, html } from '../../../src/pages/html.ts'
+import { renderDataBlock, renderErrorCode, renderTitle, html } from '../../../src/pages/html.ts'
 
 const nasty = `<script>alert(1)</script> & "quoted" 'single'`
 
@@ -29,6 +29,10 @@ t.test('escapes an object that only looks like markup', async (t) => {
 t.test('lines of a title may end behind each of its clauses but the last, and its text stays text', async (t) => {
   t.equal(renderTitle('一个密钥，用上<所有>模型。').toString(), '一个密钥，<wbr />用上&lt;所有&gt;模型。')
   t.equal(renderTitle('One key, every model.').toString(), 'One key, every model.')
+})
+
+t.test('lines of an error code may end behind its underscores, and its text stays text', async (t) => {
+  t.equal(renderErrorCode('upstream_<b>').toString(), '<code>upstream_<wbr />&lt;b&gt;</code>')
 })
 
 t.test('data for scripts cannot end its block', async (t) => {

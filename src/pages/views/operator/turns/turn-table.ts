@@ -4,7 +4,7 @@ import type { TurnSummary } from '../../../../domain/turn-history/turn-history.t
 import { renderDataTable } from '../../../components/data-table.ts'
 import { renderTime } from '../../../components/time.ts'
 import { formatNumber } from '../../../format.ts'
-import { html } from '../../../html.ts'
+import { html, renderErrorCode } from '../../../html.ts'
 import type { Html } from '../../../html.ts'
 import type { OperatorContext } from '../../../page.ts'
 import { consoleSections, hasScope } from '../sections.ts'
@@ -62,7 +62,7 @@ export function renderTurnEnding(
   const look = ending === 'completed' ? 'good' : state === 'settled' ? 'warn' : 'bad'
   return Object.hasOwn(now.endings, ending)
     ? html`<span class="badge ${look}">${nameEnding(context, ending)}</span>`
-    : html`<span class="badge ${look}">${texts.failed}</span> <code>${ending}</code>`
+    : html`<span class="badge ${look}">${texts.failed}</span> ${renderErrorCode(ending)}`
 }
 
 /** `120 ms`, `1.3 s`. */
